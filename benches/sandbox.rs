@@ -32,7 +32,7 @@ fn call(command: &[&str], sandbox: SandboxMode) -> ProgramCall {
 
 fn main() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let sandbox = Sandbox::new(Arc::default(), FirstStage::of(env!("CARGO_BIN_EXE_flow")));
+    let sandbox = Sandbox::new(Arc::default(), FirstStage::from_program(env!("CARGO_BIN_EXE_flow")));
     let kinds: Vec<Sandbox> =
         sandbox.trials().into_iter().filter(|trial| trial.found.is_ok()).map(|SandboxTrial { kind, .. }| sandbox.of_kind(kind)).collect();
     for command in [&["/bin/true"][..], &["/usr/bin/python3", "-I", "-c", "pass"]] {

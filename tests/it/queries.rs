@@ -36,7 +36,7 @@ fn ran(pipeline: &Pipeline) -> Vec<(String, Option<String>)> {
         };
         let request = QueryRequest {
             engine: SqlEngine::Sqlite,
-            tables: pipeline.data.iter().map(|(name, data)| TableSource::of(name, data)).collect(),
+            tables: pipeline.data.iter().map(|(name, data)| TableSource::find(name, data)).collect(),
             query: sql.query.source.to_string(),
             with: sql.with.iter().map(|(name, filling)| (name.value.clone(), value(filling))).collect(),
             max_rows: 10,

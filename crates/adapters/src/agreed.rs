@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::files::shown;
+use super::files::shown_path;
 use super::named_files::may_run;
 use super::started::{MayRun, Prints, Started, is_code_file};
 use crate::diagnostic::shell_path;
@@ -82,20 +82,20 @@ impl Agreed {
         if started.is_interpreted && !self.is_free {
             let new = started.words.iter().chain(&started.scripts).filter(|word| !self.named.words.contains(*word));
             if let Some(file) = new.map(|word| started.folder.join(word)).find(|path| path.is_file()) {
-                return denied(format!("{} is named by a value of this run only, and was not trusted (add --trust)", shown(&file)));
+                return denied(format!("{} is named by a value of this run only, and was not trusted (add --trust)", shown_path(&file)));
             }
         }
         let before = self.prints.clone().unwrap_or_default();
         for (file, print) in &prints {
             match before.get(file) {
                 Some(before) if before == print => {}
-                Some(_) => return denied(format!("{} has changed since it was trusted", shown(file))),
+                Some(_) => return denied(format!("{} has changed since it was trusted", shown_path(file))),
                 None if self.named.names(file) && is_code_file(file) => {
-                    return denied(format!("{} did not exist when the pipeline was trusted", shown(file)));
+                    return denied(format!("{} did not exist when the pipeline was trusted", shown_path(file)));
                 }
                 None if self.is_free || !is_code_file(file) => {}
                 None => {
-                    return denied(format!("{} is named by a value of this run only, and was not trusted (add --trust)", shown(file)));
+                    return denied(format!("{} is named by a value of this run only, and was not trusted (add --trust)", shown_path(file)));
                 }
             }
         }

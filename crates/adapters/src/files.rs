@@ -16,7 +16,7 @@ const DEEPEST: usize = 16;
 
 /// A file or folder that could not be used.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {act} {}: {source}", shown(path))]
+#[error("cannot {act} {}: {source}", shown_path(path))]
 pub struct FileError {
     act: &'static str,
     path: PathBuf,
@@ -24,14 +24,14 @@ pub struct FileError {
 }
 
 /// A path for display: on one line, with invisible characters escaped.
-pub fn shown(path: &Path) -> String {
+pub fn shown_path(path: &Path) -> String {
     visible(&path.display().to_string()).into_owned()
 }
 
 /// Where a path that is not whole was looked for: ` in FOLDER`.
 pub(super) fn looked_in(path: &Path) -> String {
     let folder = std::env::current_dir().ok().filter(|_| path.is_relative());
-    folder.map(|folder| format!(" in {}", shown(&folder))).unwrap_or_default()
+    folder.map(|folder| format!(" in {}", shown_path(&folder))).unwrap_or_default()
 }
 
 /// A path that can be opened: an empty path refers to the current folder.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::files::{self, real, shown};
+use super::files::{self, real, shown_path};
 use super::os;
 use super::own::OwnFiles;
 use crate::diagnostic::visible;
@@ -36,7 +36,7 @@ impl DiskFolder {
 }
 
 /// Rejects a path that leads elsewhere through a link.
-pub(super) fn held(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
+pub(super) fn check_links(project: &Path, path: &Path, told: &str, within: bool) -> Result<(), Failure> {
     let place = files::here(path).canonicalize().unwrap_or_else(|_| real(path));
     let mut seems = files::here(project).canonicalize().unwrap_or_else(|_| project.to_path_buf());
     if within && place.starts_with(&seems) {
@@ -58,9 +58,9 @@ pub(super) fn held(project: &Path, path: &Path, told: &str, within: bool) -> Res
 }
 
 impl Folder for DiskFolder {
-    fn held(&self, project: &Path, path: &Path, told: &str, within: bool) -> Pending<()> {
+    fn check_links(&self, project: &Path, path: &Path, told: &str, within: bool) -> Pending<()> {
         let (project, path, told) = (project.to_path_buf(), path.to_path_buf(), told.to_owned());
-        on_disk(move || held(&project, &path, &told, within))
+        on_disk(move || check_links(&project, &path, &told, within))
     }
 
     fn list(&self, folder: &Path) -> Pending<Vec<String>> {
@@ -99,12 +99,12 @@ fn copy(own: &OwnFiles, picture: &Path, most: u64, path: &Path) -> Result<String
     let read = own.open(picture, files::open_unlinked)?.and_then(|file| files::within(file, most));
     let bytes = read.map_err(|e| match e.kind() {
         std::io::ErrorKind::FileTooLarge => {
-            Failure::new(FailureKind::TooLarge, format!("the picture {} is larger than {most} bytes", shown(picture)))
+            Failure::new(FailureKind::TooLarge, format!("the picture {} is larger than {most} bytes", shown_path(picture)))
         }
         std::io::ErrorKind::NotFound => {
             let message = format!(
                 "the picture {} is gone; pictures of code are kept until flow ends: run the step that made it again",
-                shown(picture)
+                shown_path(picture)
             );
             Failure::new(FailureKind::Unavailable, message)
         }
@@ -122,7 +122,7 @@ fn append(own: &OwnFiles, path: &Path, text: &str, most: u64) -> Result<String, 
     own.may_write(path, text)?;
     let failing = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::FileTooLarge => {
-            Failure::new(FailureKind::TooLarge, format!("{} would have more than {most} bytes", shown(path)))
+            Failure::new(FailureKind::TooLarge, format!("{} would have more than {most} bytes", shown_path(path)))
         }
         _ => failed("write", path, &e),
     };
@@ -333,7 +333,8 @@ mod tests {
         link("project/open/side.md", "project/closed/a.md");
         link("project/away", "outside");
         link("linked", "project");
-        let ask = |project: &str, path: &str, told: &str, within: bool| held(&at(project), &at(project).join(path), told, within).is_ok();
+        let ask =
+            |project: &str, path: &str, told: &str, within: bool| check_links(&at(project), &at(project).join(path), told, within).is_ok();
         for project in ["project", "linked"] {
             assert!(ask(project, "open/a.md", "open/a.md", false));
             assert!(ask(project, "open/../closed/a.md", "closed/a.md", false));
@@ -348,7 +349,7 @@ mod tests {
         }
         let outside = at("outside/a.md").canonicalize().unwrap();
         assert!(ask("project", outside.to_str().unwrap(), outside.to_str().unwrap(), false), "a place outside that is named itself");
-        let refused = held(&at("project"), &at("project/open/out.md"), "open/out.md", false).unwrap_err();
+        let refused = check_links(&at("project"), &at("project/open/out.md"), "open/out.md", false).unwrap_err();
         assert_eq!(refused.kind, FailureKind::Denied);
         assert!(refused.message.contains("it is a link to"), "{}", refused.message);
     }

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::event::Failure;
 use crate::kept_name::{KEPT_FOLDER, hash_of};
 use crate::model::FailureKind;
-use crate::{held, os};
+use crate::{lock, os};
 
 /// Maximum size of all pictures of a process, in bytes.
 const MOST_BYTES: usize = 256 << 20;
@@ -34,7 +34,7 @@ impl KeptFiles {
             return Ok(vec![]);
         }
         let folder = Arc::clone(&self.0);
-        let kept = tokio::task::spawn_blocking(move || held(&folder).keep(pictures)).await;
+        let kept = tokio::task::spawn_blocking(move || lock(&folder).keep(pictures)).await;
         let ends = |_| Failure::new(FailureKind::Unavailable, "flow ends");
         let cannot =
             |error| Failure::new(FailureKind::Unavailable, format!("a picture or other content cannot be stored as a file: {error}"));

@@ -95,7 +95,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use os::{open_files, raise_open_files};
 
 /// Locks a mutex, even if a thread panicked while it held the lock.
-pub fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -135,7 +135,7 @@ pub(super) struct ProcessGroup(Pid);
 #[cfg(any(feature = "mcp", feature = "sandbox"))]
 impl ProcessGroup {
     /// The group that a program leads.
-    pub(super) fn of(leader: u32) -> Option<ProcessGroup> {
+    pub(super) fn with_leader(leader: u32) -> Option<ProcessGroup> {
         Pid::from_raw(leader.cast_signed()).map(ProcessGroup)
     }
 

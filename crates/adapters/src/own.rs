@@ -10,7 +10,7 @@ use std::fs::{self, File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::files::{self, real, shown};
+use super::files::{self, real, shown_path};
 use super::os::{self, FileId, file_id};
 use super::started::is_code_file;
 #[cfg(feature = "sandbox")]
@@ -55,12 +55,12 @@ impl OwnFiles {
     /// # Errors
     /// Fails with `denied` if it may not be read.
     pub fn may_read(&self, path: &Path) -> Result<(), Failure> {
-        self.allowed(&PathTarget::of(path), path, Touch::Read)
+        self.allowed(&PathTarget::resolve(path), path, Touch::Read)
     }
 
     /// The same check for many files: what the rules need of this machine is looked up once.
     pub(super) fn for_many(&self) -> ManyReads<'_> {
-        ManyReads { own: self, places: OwnPlaces::of(self) }
+        ManyReads { own: self, places: OwnPlaces::from_own(self) }
     }
 
     /// Opens a regular file for a step. The opened file must be the one that was checked. `open` is the function that opens it.
@@ -68,13 +68,14 @@ impl OwnFiles {
     /// # Errors
     /// Fails with `denied` if the file may not be read. The inner result is the error of opening it.
     pub fn open(&self, path: &Path, open: fn(&Path) -> std::io::Result<File>) -> Result<std::io::Result<File>, Failure> {
-        let spot = PathTarget::of(path);
+        let spot = PathTarget::resolve(path);
         self.allowed(&spot, path, Touch::Read)?;
         let opened = open(path).and_then(|file| Ok((file_id(&file.metadata()?), file)));
         match opened {
-            Ok((found, _)) if spot.ids.first() != Some(&found) => {
-                Err(Failure::new(FailureKind::Denied, format!("{} was not read: it was replaced while it was being opened", shown(path))))
-            }
+            Ok((found, _)) if spot.ids.first() != Some(&found) => Err(Failure::new(
+                FailureKind::Denied,
+                format!("{} was not read: it was replaced while it was being opened", shown_path(path)),
+            )),
             opened => Ok(opened.map(|(_, file)| file)),
         }
     }
@@ -165,20 +166,20 @@ impl OwnFiles {
     /// [`OwnFiles::hidden_in`].
     #[cfg(feature = "sandbox")]
     pub(crate) fn may_change_all_in(&self, folder: &Path) -> Result<(), Failure> {
-        let spot = PathTarget::of(folder);
+        let spot = PathTarget::resolve(folder);
         self.allowed(&spot, folder, Touch::Write)?;
         if self.code_in.iter().any(|code| spot.is_in(code)) {
             return Err(denied(folder, Touch::Write, "is in a folder that a server's command names, and a program could put code there"));
         }
         let place = real_place(folder)?;
         let holds = |own: &Path, why: &str| {
-            let why = format!("holds {}, which {why}; name a folder below it", shown(own));
+            let why = format!("holds {}, which {why}; name a folder below it", shown_path(own));
             Err(denied(folder, Touch::Write, &why))
         };
         if SYSTEM.iter().any(|system| Path::new(system).starts_with(&place)) {
             return holds(Path::new("/proc"), "is no file of a disk");
         }
-        let is_below = |own: &&PathBuf| PathTarget::of_entry(own).is_in(&place) || PathTarget::of(own).is_in(&place);
+        let is_below = |own: &&PathBuf| PathTarget::of_entry(own).is_in(&place) || PathTarget::resolve(own).is_in(&place);
         if let Some(own) = self.hidden.iter().find(is_below) {
             return holds(own, "is private to flow or its user");
         }
@@ -205,7 +206,7 @@ impl OwnFiles {
     }
 
     fn allowed(&self, spot: &PathTarget, path: &Path, touch: Touch) -> Result<(), Failure> {
-        self.allowed_in(&OwnPlaces::of(self), spot, path, touch)
+        self.allowed_in(&OwnPlaces::from_own(self), spot, path, touch)
     }
 
     fn allowed_in(&self, own: &OwnPlaces, spot: &PathTarget, path: &Path, touch: Touch) -> Result<(), Failure> {
@@ -265,7 +266,7 @@ impl ManyReads<'_> {
     /// # Errors
     /// Fails with `denied` if the file may not be read.
     pub(super) fn may_read(&self, path: &Path) -> Result<(), Failure> {
-        self.own.allowed_in(&self.places, &PathTarget::of(path), path, Touch::Read)
+        self.own.allowed_in(&self.places, &PathTarget::resolve(path), path, Touch::Read)
     }
 }
 
@@ -280,7 +281,7 @@ struct OwnPlaces {
 type OwnPlace = [PathTarget; 2];
 
 impl OwnPlaces {
-    fn of(own: &OwnFiles) -> OwnPlaces {
+    fn from_own(own: &OwnFiles) -> OwnPlaces {
         OwnPlaces {
             project: files::here(&own.project).canonicalize().ok(),
             system: SYSTEM.iter().map(|folder| own_place(Path::new(folder))).collect(),
@@ -295,13 +296,13 @@ impl OwnPlaces {
 }
 
 fn own_place(own: &Path) -> OwnPlace {
-    [PathTarget::of_entry(own), PathTarget::of(own)]
+    [PathTarget::of_entry(own), PathTarget::resolve(own)]
 }
 
 /// A folder or file without links in its path.
 #[cfg(feature = "sandbox")]
 fn real_place(path: &Path) -> Result<PathBuf, Failure> {
-    let missing = |e| Failure::new(FailureKind::Unavailable, format!("{} cannot be given to a program: {e}", shown(path)));
+    let missing = |e| Failure::new(FailureKind::Unavailable, format!("{} cannot be given to a program: {e}", shown_path(path)));
     files::here(path).canonicalize().map_err(missing)
 }
 
@@ -336,7 +337,7 @@ fn below(folder: &Path, named: &Path, mut look: impl FnMut(&Path, &fs::FileType)
 
 #[cfg(feature = "sandbox")]
 fn too_much(folder: &Path) -> Failure {
-    let message = format!("{} holds more than {MOST_GIVEN} files; name a folder below it", shown(folder));
+    let message = format!("{} holds more than {MOST_GIVEN} files; name a folder below it", shown_path(folder));
     Failure::new(FailureKind::Limit, message)
 }
 
@@ -345,7 +346,7 @@ fn denied(path: &Path, touch: Touch, why: &str) -> Failure {
         Touch::Read => "read",
         Touch::Write => "write",
     };
-    Failure::new(FailureKind::Denied, format!("no step may {what} {}: it {why}", shown(path)))
+    Failure::new(FailureKind::Denied, format!("no step may {what} {}: it {why}", shown_path(path)))
 }
 
 /// The target of a path, whether or not it exists.
@@ -363,7 +364,7 @@ struct PathTarget {
 
 impl PathTarget {
     /// The target of a path, with all links resolved.
-    fn of(path: &Path) -> PathTarget {
+    fn resolve(path: &Path) -> PathTarget {
         match files::here(path).canonicalize() {
             Ok(place) => PathTarget::at(place),
             Err(_) => PathTarget::of_entry(path),
@@ -401,8 +402,8 @@ impl PathTarget {
 
     /// Whether it is directly in this folder, and not in a subfolder.
     fn is_right_in(&self, folder: &Path) -> bool {
-        let above = self.path.parent().map(PathTarget::of);
-        above.is_some_and(|above| above.rest.is_empty() && above.ids.first() == PathTarget::of(folder).ids.first())
+        let above = self.path.parent().map(PathTarget::resolve);
+        above.is_some_and(|above| above.rest.is_empty() && above.ids.first() == PathTarget::resolve(folder).ids.first())
     }
 }
 

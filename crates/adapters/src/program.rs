@@ -104,7 +104,7 @@ pub enum NoProgramError {
 ///
 /// # Errors
 /// Says why there is none.
-pub fn found(command: &str) -> Result<PathBuf, NoProgramError> {
+pub fn require(command: &str) -> Result<PathBuf, NoProgramError> {
     let is_program = |path: &PathBuf| os::is_executable(path);
     if command.starts_with('/') {
         let path = PathBuf::from(command);
@@ -126,7 +126,7 @@ pub fn found(command: &str) -> Result<PathBuf, NoProgramError> {
 
 /// The same, where it does not matter why.
 pub(super) fn find(command: &str) -> Option<PathBuf> {
-    found(command).ok()
+    require(command).ok()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
-use super::held;
+use super::lock;
 use crate::diagnostic::{cut, cut_bytes, escaped, is_invisible};
 use crate::event::Failure;
 use crate::model::FailureKind;
@@ -39,7 +39,7 @@ impl Scrub {
 
     /// Adds a secret, for this scrub and all clones.
     pub(crate) fn learn(&self, secret: &Secret) {
-        let mut learnt = held(&self.learnt);
+        let mut learnt = lock(&self.learnt);
         if learnt.0.contains(secret) {
             return;
         }
@@ -50,7 +50,7 @@ impl Scrub {
     }
 
     fn learnt(&self) -> Secrets {
-        held(&self.learnt).1.clone()
+        lock(&self.learnt).1.clone()
     }
 
     /// Hides learnt secrets in a value that is processed further.

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use super::audit_file::AuditFile;
 use super::encryption::Sealing;
-use super::held;
+use super::lock;
 use super::sqlite_conversations::SqliteConversations;
 use super::sqlite_file::Identity;
 use super::sqlite_store::SqliteStore;
@@ -44,7 +44,7 @@ impl SharedConversations {
     /// # Errors
     /// The file cannot be opened.
     pub fn open(stores: &Arc<SharedStores>, file: &Path, sealing: &Sealing, is_ours: bool) -> Result<SharedConversations, StoreError> {
-        let kept = held(&stores.conversations).remove(file).and_then(|kept| kept.again(sealing));
+        let kept = lock(&stores.conversations).remove(file).and_then(|kept| kept.again(sealing));
         let store = kept.map_or_else(|| SqliteConversations::open(file, sealing, is_ours), Ok)?;
         Ok(SharedConversations { store: Some(store), stores: Arc::clone(stores) })
     }
@@ -60,7 +60,7 @@ impl Drop for SharedConversations {
     fn drop(&mut self) {
         if let Some(mut store) = self.store.take() {
             store.give_up_turns();
-            held(&self.stores.conversations).insert(store.file().to_path_buf(), store);
+            lock(&self.stores.conversations).insert(store.file().to_path_buf(), store);
         }
     }
 }
@@ -89,7 +89,7 @@ impl SharedStores {
     /// # Errors
     /// Fails if the file cannot be opened; see [`SqliteStore::open_sealed`].
     pub fn log(&self, file: &Path, sealing: &Sealing) -> Result<SharedLog, StoreError> {
-        let mut writers = held(&self.journals);
+        let mut writers = lock(&self.journals);
         let writer = match writers.get(file).filter(|writer| writer.identity.loss().is_none()) {
             Some(writer) => Arc::clone(writer),
             None => {
@@ -107,7 +107,7 @@ impl StoreWriter {
     fn start(file: &Path, sealing: &Sealing) -> Result<StoreWriter, StoreError> {
         let unusable = |error: std::io::Error| StoreError::unusable(file, error);
         let store = SqliteStore::open_sealed(file, sealing)?;
-        let identity = Identity::of(file).map_err(unusable)?;
+        let identity = Identity::from_file(file).map_err(unusable)?;
         let (sender, requests) = channel();
         let audit = AuditFile::beside(file);
         let thread = std::thread::Builder::new().name("journal".into()).spawn(move || write(store, audit, &requests)).map_err(unusable)?;

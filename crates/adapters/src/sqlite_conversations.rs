@@ -132,7 +132,7 @@ impl SqliteConversations {
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
         };
         if is_new {
-            make_file(file, TABLES, unusable, told(file))?;
+            make_file(file, TABLES, unusable, store_error(file))?;
         }
         drop(turn);
         SqliteConversations::existing(file, sealing)
@@ -157,7 +157,7 @@ impl SqliteConversations {
             let own = count("where name in ('conversations', 'queue')")?;
             Ok((file.pragma_query_value(None, "user_version", |row| row.get(0))?, count("")?, own))
         };
-        match look().map_err(told(file))? {
+        match look().map_err(store_error(file))? {
             (VERSION, _, 2) => {}
             (0, 0, _) => return Err(wrong(file, empty)),
             (_, _, 2) => return Err(unusable(file, format!("its format is not {VERSION}, the one this flow reads"))),
@@ -169,8 +169,8 @@ impl SqliteConversations {
             connection.query_row("select count(*) from queue", [], |_| Ok(()))?;
             Ok(connection)
         };
-        let connection = ready().map_err(told(file))?;
-        let identity = Identity::of(file).map_err(|error| unusable(file, error))?;
+        let connection = ready().map_err(store_error(file))?;
+        let identity = Identity::from_file(file).map_err(|error| unusable(file, error))?;
         Ok(SqliteConversations { file: file.to_path_buf(), connection, identity, sealing: sealing.clone(), turns: BTreeMap::new() })
     }
 
@@ -179,7 +179,7 @@ impl SqliteConversations {
     /// # Errors
     /// Returns the first damage found.
     pub fn check(&mut self) -> Result<usize, StoreError> {
-        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(self.told())?;
+        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(self.store_error())?;
         if says == "ok" { Ok(self.list()?.len()) } else { Err(wrong(&self.file, format!("is damaged ({says}): restore a backup"))) }
     }
 
@@ -206,15 +206,15 @@ impl SqliteConversations {
         Err(wrong(&self.file, format!("{what} while it was in use; the messages of this run were not stored")))
     }
 
-    fn told(&self) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
-        told(&self.file)
+    fn store_error(&self) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+        store_error(&self.file)
     }
 
     /// Changes the queue in one transaction. A power cut may undo it; the runs in the queue end with it anyway.
     fn in_queue<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        self.connection.pragma_update(None, "synchronous", "normal").map_err(self.told())?;
+        self.connection.pragma_update(None, "synchronous", "normal").map_err(self.store_error())?;
         let done = self.atomically(work);
-        self.connection.pragma_update(None, "synchronous", "full").map_err(self.told())?;
+        self.connection.pragma_update(None, "synchronous", "full").map_err(self.store_error())?;
         done
     }
 
@@ -231,7 +231,7 @@ impl SqliteConversations {
             }
             done
         };
-        let done = run().map_err(self.told())?;
+        let done = run().map_err(self.store_error())?;
         self.is_there().map(|()| done)
     }
 
@@ -250,7 +250,7 @@ impl SqliteConversations {
     }
 
     /// The number of a conversation. It is created if it does not exist.
-    fn made(&self, connection: &Connection, id: &str) -> rusqlite::Result<i64> {
+    fn number_or_new(&self, connection: &Connection, id: &str) -> rusqlite::Result<i64> {
         if let Some(number) = self.number(connection, id)? {
             return Ok(number);
         }
@@ -296,7 +296,7 @@ impl SqliteConversations {
         let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
         let mut rows: Vec<KeptRow> = vec![];
         for thread in &threads {
-            rows.append(&mut query_all(&self.connection, NEWEST, params![number, thread, after, most], row).map_err(self.told())?);
+            rows.append(&mut query_all(&self.connection, NEWEST, params![number, thread, after, most], row).map_err(self.store_error())?);
         }
         rows.sort_by_key(|(.., number)| Reverse(*number));
         rows.truncate(usize::try_from(most).unwrap_or(usize::MAX));
@@ -318,14 +318,14 @@ impl SqliteConversations {
 
     /// Erases all traces of removed messages from the file and its log.
     fn without_traces(&mut self) -> Result<(), StoreError> {
-        if erase(&mut self.connection).map_err(told(&self.file))? {
+        if erase(&mut self.connection).map_err(store_error(&self.file))? {
             return Ok(());
         }
         Err(wrong(&self.file, "is being read by another process: what was erased stays in it until that ends; repeat the command then"))
     }
 
-    fn found(&self, id: &str) -> Result<Option<i64>, StoreError> {
-        self.number(&self.connection, id).map_err(self.told())
+    fn find(&self, id: &str) -> Result<Option<i64>, StoreError> {
+        self.number(&self.connection, id).map_err(self.store_error())
     }
 }
 
@@ -337,7 +337,7 @@ fn unusable(file: &Path, why: impl ToString) -> StoreError {
     wrong(file, format!("cannot be used: {}", why.to_string()))
 }
 
-fn told(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+fn store_error(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
     move |error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => wrong(file, "is locked by another process"),
         Some(ErrorCode::NotADatabase) => unusable(file, "it is not a file of conversations"),
@@ -380,7 +380,7 @@ impl Conversations for SqliteConversations {
         let lock = RunLock::take(&self.file, &turn(run))?;
         self.turns.insert(run.to_owned(), lock);
         self.in_queue(|connection| {
-            let number = self.made(connection, conversation)?;
+            let number = self.number_or_new(connection, conversation)?;
             connection.execute("delete from queue where run = ?1", [run])?;
             connection.execute("insert into queue (conversation, run) values (?1, ?2)", params![number, run]).map(drop)
         })
@@ -390,7 +390,9 @@ impl Conversations for SqliteConversations {
         loop {
             let query = "select a.run from queue a join queue b on a.conversation = b.conversation where b.run = ?1 and a.number < b.number \
                          order by a.number desc limit 1";
-            let Some(ahead): Option<String> = query_value(&self.connection, query, [run]).map_err(self.told())? else { return Ok(None) };
+            let Some(ahead): Option<String> = query_value(&self.connection, query, [run]).map_err(self.store_error())? else {
+                return Ok(None);
+            };
             if self.turns.contains_key(&ahead) || RunLock::is_held(&self.file, &turn(&ahead)) {
                 return Ok(Some(ahead));
             }
@@ -420,7 +422,7 @@ impl Conversations for SqliteConversations {
     }
 
     fn newest(&mut self, conversation: &str, most: u64, is_summarised: bool) -> Result<EarlierMessages, StoreError> {
-        let Some(number) = self.found(conversation)? else { return Ok(EarlierMessages::default()) };
+        let Some(number) = self.find(conversation)? else { return Ok(EarlierMessages::default()) };
         let summary =
             if is_summarised { self.messages(number, 1, WantedMessages::Summary)?.pop().map(|(_, summary)| summary) } else { None };
         let covered = summary.as_ref().map_or(0, |summary| match summary.thread {
@@ -429,7 +431,7 @@ impl Conversations for SqliteConversations {
         });
         let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), WantedMessages::Answered(covered))?;
         let all = "select messages from conversations where number = ?1";
-        let all: i64 = self.connection.query_row(all, [number], |row| row.get(0)).map_err(self.told())?;
+        let all: i64 = self.connection.query_row(all, [number], |row| row.get(0)).map_err(self.store_error())?;
         let older = (all as u64).saturating_sub(messages.len() as u64);
         let personal = personal(messages.iter().map(|(_, message)| message).chain(&summary));
         let (places, messages) = messages.into_iter().rev().map(|(number, message)| (number as u64, message.said)).unzip();
@@ -437,7 +439,7 @@ impl Conversations for SqliteConversations {
     }
 
     fn newest_of(&mut self, conversation: &str, agent: &str, most: u64) -> Result<EarlierMessages, StoreError> {
-        let Some(number) = self.found(conversation)? else { return Ok(EarlierMessages::default()) };
+        let Some(number) = self.find(conversation)? else { return Ok(EarlierMessages::default()) };
         let messages = self.messages(number, i64::try_from(most).unwrap_or(i64::MAX), WantedMessages::Agent(agent))?;
         let personal = personal(messages.iter().map(|(_, message)| message));
         let messages = messages.into_iter().rev().map(|(_, message)| message.said).collect();
@@ -446,7 +448,7 @@ impl Conversations for SqliteConversations {
 
     fn begin(&mut self, conversation: &str, run: &str) -> Result<(), StoreError> {
         self.atomically(|connection| {
-            let number = self.made(connection, conversation)?;
+            let number = self.number_or_new(connection, conversation)?;
             let insert = "insert or ignore into runs (run, conversation, state) values (?1, ?2, ?3)";
             connection.execute(insert, params![run, number, STARTED]).map(drop)
         })
@@ -458,10 +460,10 @@ impl Conversations for SqliteConversations {
     }
 
     fn unsettled(&mut self, conversation: Option<&str>) -> Result<Vec<String>, StoreError> {
-        let number = conversation.map(|id| self.found(id).map(Option::unwrap_or_default)).transpose()?;
+        let number = conversation.map(|id| self.find(id).map(Option::unwrap_or_default)).transpose()?;
         let of = number.map_or_else(String::new, |number| format!("conversation = {number} and "));
         let query = format!("select run from runs where {of}state = ?1 order by rowid");
-        query_all(&self.connection, &query, [STARTED], |row| row.get(0)).map_err(self.told())
+        query_all(&self.connection, &query, [STARTED], |row| row.get(0)).map_err(self.store_error())
     }
 
     fn settle(&mut self, run: &str, messages: &[KeptMessage]) -> Result<(), StoreError> {
@@ -503,11 +505,11 @@ impl Conversations for SqliteConversations {
     }
 
     fn agents(&mut self, conversation: &str) -> Result<BTreeMap<String, u64>, StoreError> {
-        self.found(conversation)?.map_or_else(|| Ok(BTreeMap::new()), |number| self.agents_of(number))
+        self.find(conversation)?.map_or_else(|| Ok(BTreeMap::new()), |number| self.agents_of(number))
     }
 
     fn all(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<Vec<KeptMessage>>, StoreError> {
-        let Some(number) = self.found(conversation)? else { return Ok(None) };
+        let Some(number) = self.find(conversation)? else { return Ok(None) };
         let messages = self.messages(number, i64::MAX, agent.map_or(WantedMessages::Talk, WantedMessages::Agent))?;
         Ok(Some(messages.into_iter().rev().map(|(_, message)| message).collect()))
     }
@@ -516,13 +518,13 @@ impl Conversations for SqliteConversations {
         let Some(first) = messages.first() else { return Ok(()) };
         let bodies = self.bodies(&first.run, messages)?;
         self.atomically(|connection| {
-            let number = self.made(connection, conversation)?;
+            let number = self.number_or_new(connection, conversation)?;
             insert(connection, number, &first.run, &bodies, messages, 0)
         })
     }
 
     fn clear(&mut self, conversation: &str, agent: Option<&str>) -> Result<Option<u64>, StoreError> {
-        let Some(number) = self.found(conversation)? else { return Ok(None) };
+        let Some(number) = self.find(conversation)? else { return Ok(None) };
         let removed = self.atomically(|connection| match agent {
             Some(name) => {
                 connection.execute("delete from messages where conversation = ?1 and thread = ?2", params![number, of_agent(name)])
@@ -542,9 +544,10 @@ impl Conversations for SqliteConversations {
     }
 
     fn runs(&mut self, conversation: &str) -> Result<Vec<ConversationRun>, StoreError> {
-        let Some(number) = self.found(conversation)? else { return Ok(vec![]) };
+        let Some(number) = self.find(conversation)? else { return Ok(vec![]) };
         let row = |row: &Row<'_>| Ok(ConversationRun { run: row.get(0)?, is_found: row.get::<_, i64>(1)? == FOUND });
-        query_all(&self.connection, "select run, state from runs where conversation = ?1 order by run", [number], row).map_err(self.told())
+        query_all(&self.connection, "select run, state from runs where conversation = ?1 order by run", [number], row)
+            .map_err(self.store_error())
     }
 
     fn finds(&mut self, runs: &[&str]) -> Result<(), StoreError> {

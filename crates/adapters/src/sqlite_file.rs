@@ -11,7 +11,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Params, Row};
 
 use super::files;
-use super::held;
+use super::lock;
 use super::os::{self, FileId};
 
 /// How long to wait for other processes that write.
@@ -211,7 +211,7 @@ pub(super) struct Identity {
 
 impl Identity {
     /// The identity of a file that is open and was read.
-    pub(super) fn of(file: &Path) -> std::io::Result<Identity> {
+    pub(super) fn from_file(file: &Path) -> std::io::Result<Identity> {
         let parts = parts(file).map(|part| std::fs::metadata(&part).map(|data| (part, os::file_id(&data))));
         Ok(Identity { parts: parts.collect::<Result<_, _>>()?, index: index(&beside(file, "-shm"))? })
     }
@@ -269,7 +269,7 @@ const LOOKS: u32 = 10;
 /// it. SQLite removes the file with its last connection, after which no locks remain.
 fn index(path: &Path) -> std::io::Result<Arc<File>> {
     static OPEN: Mutex<BTreeMap<FileId, Arc<File>>> = Mutex::new(BTreeMap::new());
-    let mut open = held(&OPEN);
+    let mut open = lock(&OPEN);
     open.retain(|_, file| file.metadata().is_ok_and(|data| !os::is_removed(&data)));
     let id = |data: std::fs::Metadata| os::file_id(&data);
     if let Some(known) = open.get(&id(std::fs::metadata(path)?)) {

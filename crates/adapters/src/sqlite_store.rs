@@ -13,7 +13,7 @@ use super::store_block::{EventBlock, OfRun, Unwritten, checksum, place, unpacked
 use super::store_files::{self, FileTexts, RunFiles};
 use super::store_heads;
 use super::store_list;
-use super::store_tables::{StoreFile, look, make, migrate, put, told};
+use super::store_tables::{StoreFile, look, make, migrate, put, store_error};
 use crate::event::{Event, VERSION as EVENTS};
 use crate::journal::{AuditEnd, AuditHead, AuditRecord, AuditTrail};
 use crate::model::read_own;
@@ -76,14 +76,14 @@ impl SqliteStore {
             let found = look(&connection)?;
             Ok((connection, found))
         };
-        let (mut connection, found) = ready().map_err(told(file))?;
+        let (mut connection, found) = ready().map_err(store_error(file))?;
         match found {
             StoreFile::Store => {}
             StoreFile::Nothing => return Err(empty()),
             StoreFile::Old => migrate(&mut connection, file)?,
             StoreFile::Other(message) => return Err(StoreError::unusable(file, message)),
         }
-        let identity = Identity::of(file).map_err(|e| StoreError::unusable(file, e))?;
+        let identity = Identity::from_file(file).map_err(|e| StoreError::unusable(file, e))?;
         Ok(SqliteStore { file: file.to_path_buf(), connection, identity, sealing: sealing.clone() })
     }
 
@@ -110,7 +110,7 @@ impl SqliteStore {
     /// # Errors
     /// Returns the first damage found.
     pub fn check_pages(&self) -> Result<(), StoreError> {
-        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(told(&self.file))?;
+        let says: String = self.connection.query_row("pragma integrity_check(1)", [], |row| row.get(0)).map_err(store_error(&self.file))?;
         if says != "ok" {
             // The first line may be a heading by SQLite.
             let found = says.lines().find(|line| !line.starts_with("***")).unwrap_or_default();
@@ -141,7 +141,7 @@ impl SqliteStore {
         let mut audit = AuditFile::beside(&self.file);
         audit.append(records, Some(self))?;
         let head = audit.last();
-        self.atomically(|store| head.map_or(Ok(()), |head| store_heads::written(&store.connection, head)).map_err(told(&store.file)))
+        self.atomically(|store| head.map_or(Ok(()), |head| store_heads::written(&store.connection, head)).map_err(store_error(&store.file)))
     }
 
     /// Writes events durably in one transaction, and nothing to the audit.
@@ -173,9 +173,9 @@ impl SqliteStore {
         self.atomically(|store| {
             blocks.iter().try_for_each(|block| store.put(block))?;
             if let Some(head) = audited {
-                store_heads::written(&store.connection, head).map_err(told(&store.file))?;
+                store_heads::written(&store.connection, head).map_err(store_error(&store.file))?;
             }
-            files.iter().try_for_each(|(run, files)| store.put_files(run, files)).map_err(told(&store.file))
+            files.iter().try_for_each(|(run, files)| store.put_files(run, files)).map_err(store_error(&store.file))
         })?;
         self.is_there()
     }
@@ -192,7 +192,7 @@ impl SqliteStore {
     /// # Errors
     /// Fails if the store cannot be read.
     pub fn files_of(&self, run: &str) -> Result<Option<FileTexts>, StoreError> {
-        store_files::of_run(&self.connection, run, self.sealing.key.as_ref()).map_err(told(&self.file))
+        store_files::of_run(&self.connection, run, self.sealing.key.as_ref()).map_err(store_error(&self.file))
     }
 
     /// Checks that the file is still the one that was opened.
@@ -209,7 +209,8 @@ impl SqliteStore {
 
     /// Runs `work` in a durable transaction. The lock is held while `work` runs, so anything that can be computed in advance is done before.
     fn atomically<T>(&self, work: impl FnOnce(&SqliteStore) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let run = |statement: &str| self.connection.prepare_cached(statement).and_then(|mut s| s.execute([])).map_err(told(&self.file));
+        let run =
+            |statement: &str| self.connection.prepare_cached(statement).and_then(|mut s| s.execute([])).map_err(store_error(&self.file));
         {
             let _turn = WriteTurn::wait(&self.file);
             run("begin immediate")?;
@@ -223,13 +224,13 @@ impl SqliteStore {
     }
 
     fn put(&self, block: &EventBlock) -> Result<(), StoreError> {
-        let number = self.number(block).map_err(told(&self.file))?;
-        let last = self.last(number).map_err(told(&self.file))?;
+        let number = self.number(block).map_err(store_error(&self.file))?;
+        let last = self.last(number).map_err(store_error(&self.file))?;
         if block.first != last + 1 {
             let message = format!("run {} has {last} events in the store, and event {} does not follow them", block.run, block.first);
             return Err(StoreError::unusable(&self.file, message));
         }
-        put(&self.connection, number, block).map_err(told(&self.file))
+        put(&self.connection, number, block).map_err(store_error(&self.file))
     }
 
     /// The number of a block's run. Also updates the run's entry in the list.
@@ -283,15 +284,15 @@ impl SqliteStore {
     pub fn first_event(&self, run: &str) -> Result<Option<Event>, StoreError> {
         let read = || -> rusqlite::Result<Option<StoredBlock>> {
             let Some(listed) = self.listed(run)? else { return Ok(None) };
-            Ok(self.kept(listed.number, 1)?.pop())
+            Ok(self.blocks(listed.number, 1)?.pop())
         };
-        let block = read().map_err(told(&self.file))?.filter(|(last, sum, body)| *sum == checksum(run, *last, body));
+        let block = read().map_err(store_error(&self.file))?.filter(|(last, sum, body)| *sum == checksum(run, *last, body));
         let text = block.and_then(|(last, _, body)| unpacked(&place(run, last), &body, self.sealing.key.as_ref()));
         Ok(text.and_then(|text| read_own::<Event>(text.lines().next()?).ok()))
     }
 
     /// The stored blocks of a run, in order.
-    fn kept(&self, number: i64, most: i64) -> rusqlite::Result<Vec<StoredBlock>> {
+    fn blocks(&self, number: i64, most: i64) -> rusqlite::Result<Vec<StoredBlock>> {
         let query = "select last, checksum, body from blocks where run = ?1 order by last limit ?2";
         query_all(&self.connection, query, [number, most], |row| Ok((row.get::<_, i64>(0)? as u64, row.get(1)?, row.get(2)?)))
     }
@@ -318,26 +319,26 @@ impl Drop for SqliteStore {
 
 impl AuditEnds for SqliteStore {
     fn end(&self) -> Result<Option<AuditEnd>, StoreError> {
-        store_heads::end(&self.connection).map_err(told(&self.file))
+        store_heads::end(&self.connection).map_err(store_error(&self.file))
     }
 
     fn begin_write(&self, written: &AuditHead, begun: &AuditHead) -> Result<(), StoreError> {
         self.is_there()?;
-        self.atomically(|store| store_heads::begin(&store.connection, written, begun).map_err(told(&store.file)))
+        self.atomically(|store| store_heads::begin(&store.connection, written, begun).map_err(store_error(&store.file)))
     }
 }
 
 impl Store for SqliteStore {
     fn list(&mut self, filter: &RunFilter) -> Result<RunPage, StoreError> {
-        store_list::list(&self.connection, filter).map_err(told(&self.file))
+        store_list::list(&self.connection, filter).map_err(store_error(&self.file))
     }
 
     fn named(&mut self, beginning: &str) -> Result<RunMatch, StoreError> {
-        store_list::named(&self.connection, beginning).map_err(told(&self.file))
+        store_list::named(&self.connection, beginning).map_err(store_error(&self.file))
     }
 
     fn least_of_id(&mut self, run: &str) -> Result<usize, StoreError> {
-        store_list::least_of_id(&self.connection, run).map_err(told(&self.file))
+        store_list::least_of_id(&self.connection, run).map_err(store_error(&self.file))
     }
 
     fn events(&mut self, run: &str) -> Result<Vec<Event>, StoreError> {
@@ -345,11 +346,11 @@ impl Store for SqliteStore {
             // Both are read in one transaction, because the run may still be writing.
             let moment = self.connection.unchecked_transaction()?;
             let listed = self.listed(run)?;
-            let blocks = listed.as_ref().map_or(Ok(vec![]), |listed| self.kept(listed.number, -1))?;
+            let blocks = listed.as_ref().map_or(Ok(vec![]), |listed| self.blocks(listed.number, -1))?;
             moment.commit()?;
             Ok((listed, blocks))
         };
-        let (listed, blocks) = read().map_err(told(&self.file))?;
+        let (listed, blocks) = read().map_err(store_error(&self.file))?;
         let Some(listed) = listed else { return Ok(vec![]) };
         let file = || self.file.display().to_string();
         let key = self.sealing.key.as_ref();
@@ -400,8 +401,8 @@ impl Store for SqliteStore {
             }
             Ok(())
         };
-        self.atomically(|store| remove(store).map_err(told(&store.file)))?;
-        match erase(&mut self.connection).map_err(told(&self.file))? {
+        self.atomically(|store| remove(store).map_err(store_error(&store.file)))?;
+        match erase(&mut self.connection).map_err(store_error(&self.file))? {
             true => Ok(()),
             false => Err(StoreError::Unerased { file: self.file.display().to_string() }),
         }

@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 
 use super::command_words::{SortedWords, sorted};
 use super::environment::compiled_folder;
-use super::files::{self, FileError, cannot, shown};
+use super::files::{self, FileError, cannot, shown_path};
 use super::launchers::{SEPARATORS, is_launcher, runs_files};
 use super::os;
 use crate::model::{is_code, is_launched, is_table, loads_code};
@@ -221,7 +221,7 @@ impl MayRun {
             for entry in entries.flatten() {
                 count += 1;
                 if count > MOST_NAMES {
-                    return Err(PrintsError::TooManyNames(shown(folder)));
+                    return Err(PrintsError::TooManyNames(shown_path(folder)));
                 }
                 let (path, name) = (entry.path(), entry.file_name());
                 let is_own = || PASSED.iter().any(|passed| name == *passed) || path == kept;

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::Mutex;
 
-use super::held;
+use super::lock;
 use crate::diagnostic::visible_lines;
 use crate::port::{PrintError, Printer};
 
@@ -21,7 +21,7 @@ struct Printed {
 
 impl Printer for Stdout {
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        let mut state = held(&self.state);
+        let mut state = lock(&self.state);
         let mut out = std::io::stdout().lock();
         let is_terminal = out.is_terminal();
         for part in parts {

@@ -58,16 +58,16 @@ pub(super) fn make(file: &Path) -> Result<(), StoreError> {
     let _turn = WriteTurn::wait(file);
     let is_there = std::fs::metadata(file).is_ok_and(|data| data.len() > 0);
     let is_nothing = |found: StoreFile| matches!(found, StoreFile::Nothing);
-    if is_there && !connect(file).and_then(|connection| look(&connection)).map(is_nothing).map_err(told(file))? {
+    if is_there && !connect(file).and_then(|connection| look(&connection)).map(is_nothing).map_err(store_error(file))? {
         return Ok(());
     }
-    make_file(file, TABLES, unusable, told(file))
+    make_file(file, TABLES, unusable, store_error(file))
 }
 
 /// Migrates a store of version 1 in one transaction. Damaged events stay damaged.
 pub(super) fn migrate(connection: &mut Connection, file: &Path) -> Result<(), StoreError> {
     let _turn = WriteTurn::wait(file);
-    let told = told(file);
+    let told = store_error(file);
     connection.execute_batch("begin immediate").map_err(told)?;
     let done = match look(connection).map_err(told) {
         Ok(StoreFile::Old) => copy(connection, file),
@@ -84,7 +84,7 @@ pub(super) fn migrate(connection: &mut Connection, file: &Path) -> Result<(), St
 }
 
 fn copy(connection: &Connection, file: &Path) -> Result<(), StoreError> {
-    let told = told(file);
+    let told = store_error(file);
     let begin = || -> rusqlite::Result<Vec<(i64, String)>> {
         connection.execute_batch("alter table runs rename to runs_1; alter table events rename to events_1;")?;
         connection.execute_batch(TABLES)?;
@@ -127,7 +127,7 @@ fn waits(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
 
 /// The events of a run of version 1 as blocks.
 fn old_blocks(connection: &Connection, file: &Path, run: &str) -> Result<Vec<EventBlock>, StoreError> {
-    let told = told(file);
+    let told = store_error(file);
     let mut query = connection.prepare_cached("select seq, body, checksum from events_1 where run = ?1 order by seq").map_err(told)?;
     let mut rows = query.query([run]).map_err(told)?;
     let (mut blocks, mut texts, mut first): (Vec<EventBlock>, Vec<String>, u64) = (vec![], vec![], 1);
@@ -162,7 +162,7 @@ pub(super) fn put(connection: &Connection, number: i64, block: &EventBlock) -> r
 }
 
 /// Converts an error of SQLite for this store.
-pub(super) fn told(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
+pub(super) fn store_error(file: &Path) -> impl Fn(rusqlite::Error) -> StoreError + Copy {
     move |error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Locked { file: file.display().to_string() },
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {

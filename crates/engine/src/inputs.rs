@@ -143,7 +143,7 @@ pub fn person(pipeline: &Pipeline, inputs: &Map<String, Value>) -> Result<Person
             let data = pipeline.data.get(&name.value).ok_or_else(|| PersonTextError::NoTable(name.value.clone()))?;
             let query = QueryRequest {
                 engine: data.engine(),
-                tables: vec![TableSource::of(&name.value, data)],
+                tables: vec![TableSource::find(&name.value, data)],
                 query: format!("select * from \"{}\" where cast(id as text) = $id", name.value),
                 with: [("id".to_string(), Value::from(id.as_str()))].into(),
                 max_rows: 1,
@@ -215,7 +215,7 @@ pub fn run_message(
     let Value::String(text) = message.map_err(|error| ConversationError::Fill("message", error))? else {
         return Err(ConversationError::NoText);
     };
-    Ok(Some(said(pipeline, inputs, person, channel, now, conversation, text)))
+    Ok(Some(run_inputs(pipeline, inputs, person, channel, now, conversation, text)))
 }
 
 /// The message of a run in a conversation that the caller names. `message` is the input that contains it.
@@ -231,10 +231,10 @@ pub fn named_message(
     (conversation, message): (&str, &str),
 ) -> Result<RunMessage, ConversationError> {
     let Some(Value::String(text)) = inputs.get(message) else { return Err(ConversationError::NoText) };
-    Ok(said(pipeline, inputs, person, channel, now, conversation.to_owned(), text.clone()))
+    Ok(run_inputs(pipeline, inputs, person, channel, now, conversation.to_owned(), text.clone()))
 }
 
-fn said(
+fn run_inputs(
     pipeline: &Pipeline,
     inputs: &Map<String, Value>,
     person: &Map<String, Value>,

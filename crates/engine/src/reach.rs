@@ -143,7 +143,8 @@ impl Origins<'_> {
         let addresses = self.plan.pipelines.iter().flat_map(|planned| planned.addresses().chain(planned.mail_servers()));
         known.set("env", named_by("env", &self.options.env, addresses.flat_map(|text| &text.reads), false));
         let is_there = |planned: &PipelinePlan, known: &KnownNames, may_read: &dyn Fn(&[String]) -> bool| {
-            let web = planned.addresses().any(|text| hosts(text, known, may_read).any(|text| Origin::of(&text).as_ref() == Some(origin)));
+            let web =
+                planned.addresses().any(|text| hosts(text, known, may_read).any(|text| Origin::parse(&text).as_ref() == Some(origin)));
             let mail = |text| hosts(text, known, may_read).any(|text| Origin::of_mail(&text).as_ref() == Some(origin));
             web || origin.scheme == "smtp" && planned.mail_servers().any(mail)
         };

@@ -58,7 +58,7 @@ pub enum NothingToRetry {
 /// Fails if no element failed.
 pub fn retry_of(plan: &Plan, events: &[Event]) -> Result<RetryScope, NothingToRetry> {
     let planned = plan.pipeline(PipelineId(0));
-    let course = Course::of(events);
+    let course = Course::from_events(events);
     let is_there = |id: &StepPath| planned.steps_of(planned.main).any(|(_, own)| own.id == *id && own.step.for_each.is_some());
     if let Some(gone) = course.lists.keys().filter(|id| !is_there(id)).min() {
         return Err(NothingToRetry::Gone(gone.to_string()));
@@ -176,7 +176,7 @@ struct Course<'a> {
 }
 
 impl<'a> Course<'a> {
-    fn of(events: &'a [Event]) -> Course<'a> {
+    fn from_events(events: &'a [Event]) -> Course<'a> {
         let mut course = Course { run: events.first().map_or("", |event| &event.run), ..Course::default() };
         events_that_count(events).for_each(|event| course.take(&event.happening));
         course

@@ -14,7 +14,7 @@ use crate::diagnostic::{Code, Diagnostic, Fix, visible};
 use crate::engine::secret_values;
 use crate::model::{Knowledge, Pipeline, Tool};
 use crate::policy::{fits_everything, opens};
-use crate::runtime::shown;
+use crate::runtime::shown_path;
 use crate::source::{Span, Spanned};
 use crate::syntax::quoted;
 
@@ -49,7 +49,7 @@ pub(super) fn run(options: &AllowOptions, shared: &SharedOptions) -> Result<Exit
 }
 
 fn in_file(path: &Path, checked: &Checked, options: &AllowOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let name = shown(path);
+    let name = shown_path(path);
     let Some(pipeline) = checked.loaded.program.pipelines.first() else { return Ok(Exit::Ok) };
     let all = wide_entries(pipeline);
     if all.is_empty() {

@@ -23,7 +23,7 @@ use crate::port::{
     Clock as _, ConversationRun, ConversationSummary, Conversations, KeptMessage, MessageThread, RunFilter, RunMatch, Store,
 };
 use crate::report::escape::json_visible;
-use crate::runtime::{catch_up, conversations_file, kept, shown as shown_path};
+use crate::runtime::{catch_up, conversations_file, kept, shown_path};
 
 /// Lists, shows, exports or erases conversations.
 pub(super) fn run(command: &ConversationsCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {

@@ -17,7 +17,7 @@ use crate::check::{check_file, fix_file};
 use crate::diagnostic::{counted, visible};
 use crate::port::Files;
 use crate::redact::keys_in_source;
-use crate::runtime::{find, shown};
+use crate::runtime::{find, shown_path};
 
 /// Applies the safe edits of findings to the files, or shows them. Standard input (`-`) is printed with its edits.
 pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -27,7 +27,7 @@ pub(super) fn run(options: &FixOptions, shared: &SharedOptions) -> Result<Exit, 
     let mut exit = Exit::Ok;
     let readers = Readers::default();
     for path in paths.iter().filter(|path| path.extension().is_none_or(|ending| ending != "toml")) {
-        let shown = shown(path);
+        let shown = shown_path(path);
         let project = shared.project_of(path);
         let fixed = match fix_file(path, &project, &input, &|| readers.others(path, &project, shared)) {
             Ok(fixed) => fixed,
@@ -116,7 +116,7 @@ impl Readers {
 
 /// Prints the difference between two texts of a file as a patch.
 pub(super) fn show_difference(path: &Path, before: &str, text: &str) -> Exit {
-    let name = shown(path);
+    let name = shown_path(path);
     let patch = |before: &str, text: &str| TextDiff::from_lines(before, text).unified_diff().header(&name, &name).to_string();
     let drawn = patch(&without_keys(before), &without_keys(text));
     if drawn != patch(before, text) {

@@ -11,10 +11,10 @@ use super::refusal::Refusal;
 use super::{Exit, stdout};
 use crate::adapter::files::{read_named, stays_in};
 use crate::report::{self, Findings};
-use crate::runtime::shown;
+use crate::runtime::shown_path;
 
 pub(super) fn run(options: &ImportOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
-    let (name, file) = (shown(&options.file), &options.file);
+    let (name, file) = (shown_path(&options.file), &options.file);
     if file.is_dir() || !file.exists() {
         let what = if file.is_dir() { "is a folder; name a file" } else { "does not exist" };
         return Err(refusal!(NothingRan, "no file found: {name} {what}"));
@@ -50,7 +50,7 @@ fn refusal(error: ImportError, shared: &SharedOptions) -> Refusal {
 /// Writes new files; none if one of them exists already.
 fn write(folder: &Path, files: &[(PathBuf, String)], shared: &SharedOptions) -> Result<Exit, Refusal> {
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
-        return Err(refusal!(Usage, "nothing was written: {} already exists", shown(path)));
+        return Err(refusal!(Usage, "nothing was written: {} already exists", shown_path(path)));
     }
     let write = |path: &Path, text: &str| -> std::io::Result<()> {
         stays_in(folder, path)?;
@@ -58,8 +58,8 @@ fn write(folder: &Path, files: &[(PathBuf, String)], shared: &SharedOptions) -> 
         OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
     };
     for (path, text) in files {
-        write(path, text).map_err(|problem| refusal!(Failed, "cannot write {}: {problem}", shown(path)))?;
-        note!(shared, "wrote {}", shown(path));
+        write(path, text).map_err(|problem| refusal!(Failed, "cannot write {}: {problem}", shown_path(path)))?;
+        note!(shared, "wrote {}", shown_path(path));
     }
     Ok(Exit::Ok)
 }

@@ -9,7 +9,7 @@ use super::arguments::SharedOptions;
 use super::refusal::Refusal;
 use crate::adapter::files::stays_in;
 use crate::diagnostic::shell_path;
-use crate::runtime::shown;
+use crate::runtime::shown_path;
 
 macro_rules! starter {
     ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../../../starter/", $name)))),*] };
@@ -46,7 +46,7 @@ pub(super) fn run(folder: &Path, only_policies: bool, shared: &SharedOptions) ->
     let place = |name: &str| folder.join(if name.starts_with("git") { format!(".{name}") } else { name.to_owned() });
     let there: Vec<_> = files.iter().map(|(name, _)| place(name)).filter(|path| path.symlink_metadata().is_ok()).collect();
     if !there.is_empty() {
-        let lines = there.iter().map(|path| format!("  {}", shown(path)));
+        let lines = there.iter().map(|path| format!("  {}", shown_path(path)));
         let head = "nothing was written, because these files already exist:".to_owned();
         return Err(Refusal(Exit::Usage, std::iter::once(head).chain(lines).collect()));
     }
@@ -55,11 +55,11 @@ pub(super) fn run(folder: &Path, only_policies: bool, shared: &SharedOptions) ->
         let path = place(name);
         if let Err(problem) = stays_in(folder, &path).and_then(|()| made.write(&path, text)) {
             made.remove();
-            return Err(refusal!(Failed, "cannot write {}: {problem}; files written before it were removed", shown(&path)));
+            return Err(refusal!(Failed, "cannot write {}: {problem}; files written before it were removed", shown_path(&path)));
         }
     }
     if !shared.quiet {
-        made.files.iter().for_each(|path| tell!("wrote {}", shown(path)));
+        made.files.iter().for_each(|path| tell!("wrote {}", shown_path(path)));
         tell!();
         if only_policies {
             tell!("Now, in the head of a pipeline, with the path from its own folder:");

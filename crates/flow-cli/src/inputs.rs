@@ -13,7 +13,7 @@ use super::typing::{Typing, is_at_terminal};
 use crate::adapter::files;
 use crate::diagnostic::{did_you_mean, visible};
 use crate::model::{Field, JsonError, Limits, Pipeline, parse_duration, read_json, typed, typed_for};
-use crate::runtime::shown;
+use crate::runtime::shown_path;
 
 /// Maximum size of a file of inputs in bytes (JSON from outside).
 const MOST_GIVEN: u64 = 8 << 20;
@@ -26,7 +26,7 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
     let channel = match (given.remove("channel"), file) {
         (None | Some(Value::Null), _) => None,
         (Some(Value::String(name)), _) => Some(name),
-        (Some(_), file) => return wrong(format!("--inputs {}: channel must be a text", file.map(shown).unwrap_or_default())),
+        (Some(_), file) => return wrong(format!("--inputs {}: channel must be a text", file.map(shown_path).unwrap_or_default())),
     };
     let mut named = BTreeSet::new();
     for pair in pairs {
@@ -48,9 +48,9 @@ pub(super) fn read(pipeline: &Pipeline, file: Option<&Path>, pairs: &[String]) -
 
 fn of_file(file: &Path) -> Result<Map<String, Value>, Refusal> {
     let text = if file == Path::new("-") { files::read_input(MOST_GIVEN) } else { files::read_named(file, MOST_GIVEN) };
-    let text = text.map_err(|e| refusal!(Usage, "--inputs {}: cannot read it: {e}", shown(file)))?;
+    let text = text.map_err(|e| refusal!(Usage, "--inputs {}: cannot read it: {e}", shown_path(file)))?;
     let wanted =
-        |what: String| refusal!(Usage, "--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown(file));
+        |what: String| refusal!(Usage, "--inputs {}: {what}; write one JSON object such as {{\"message\": \"Hello\"}}", shown_path(file));
     match read_json(&text) {
         Ok(Value::Object(given)) => Ok(given),
         Ok(_) => Err(wanted("it is not a JSON object".into())),

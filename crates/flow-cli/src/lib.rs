@@ -55,7 +55,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 
 use crate::adapter::raise_open_files;
-use crate::runtime::{STACK, first_stage, shown};
+use crate::runtime::{STACK, first_stage, shown_path};
 
 use arguments::{CommandLine, FlowCommand, SharedOptions, ToolsCommand};
 pub use exit::Exit;
@@ -118,7 +118,7 @@ fn inner_command(error: &clap::Error) -> Option<String> {
 fn run_command(command: &FlowCommand, shared: &SharedOptions) -> Result<Exit, Refusal> {
     tell::show_spans().map_err(Refusal::usage)?;
     if let Some(folder) = shared.project.as_ref().filter(|folder| !folder.is_dir()) {
-        return Err(refusal!(Usage, "--project {}: folder not found", shown(folder)));
+        return Err(refusal!(Usage, "--project {}: folder not found", shown_path(folder)));
     }
     match command {
         FlowCommand::Run(options) if options.dry_run => plan::run(&options.wanted, options.printed.json, shared),

@@ -18,7 +18,7 @@ use super::{Exit, inputs, progress, trust};
 use crate::adapter::clock::SystemClock;
 use crate::adapter::mcp::SharedServers;
 use crate::adapter::shared_store::SharedStores;
-use crate::adapter::{environment, held};
+use crate::adapter::{environment, lock};
 use crate::diagnostic::visible;
 use crate::driver::Runtime;
 use crate::event::{Canceller, Event, RunStatus};
@@ -144,7 +144,7 @@ struct Arrival {
 impl Arrivals {
     fn arrive(&self) -> Arrival {
         let (begun, next) = channel();
-        Arrival { before: held(&self.0).replace(next), _begun: begun }
+        Arrival { before: lock(&self.0).replace(next), _begun: begun }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::model::{STDOUT, step_path};
 use crate::port::Printer;
 use crate::redact::Redactor;
 use crate::report::escape::json_visible;
-use crate::runtime::{PlayedRun, RunOutcome, asked_to_end, shown};
+use crate::runtime::{PlayedRun, RunOutcome, asked_to_end, shown_path};
 
 /// The outputs of a run: events, results, standard output. Whether they are writable is checked before the run starts.
 pub(super) struct OutputTargets<'a> {
@@ -43,7 +43,7 @@ impl OutputTargets<'_> {
     pub(super) fn open(options: &OutputOptions, reach: String) -> Result<OutputTargets<'_>, Refusal> {
         if let Some(path) = &options.output {
             if options.events.as_ref() == Some(path) {
-                return Err(refusal!(Usage, "--output and --events both name {}; name two files", shown(path)));
+                return Err(refusal!(Usage, "--output and --events both name {}; name two files", shown_path(path)));
             }
             files::may_write(path).map_err(cannot("write", path)).map_err(Refusal::usage)?;
         }
@@ -94,7 +94,7 @@ impl OutputTargets<'_> {
         {
             is_lost = true;
             is_printed |= !on_stdout;
-            tell!("cannot write {}: {error}; the outputs follow below", shown(path));
+            tell!("cannot write {}: {error}; the outputs follow below", shown_path(path));
             if on_stdout {
                 tell::refused(&outputs());
             }

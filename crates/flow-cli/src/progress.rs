@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{tell, typing};
 use crate::adapter::clock::SystemClock;
-use crate::adapter::held;
+use crate::adapter::lock;
 use crate::diagnostic::{counted, visible};
 use crate::driver::AnswerListener;
 use crate::event::{Event, Happening, StepDetails};
@@ -80,7 +80,7 @@ impl ProgressDisplay {
         let thread = std::thread::Builder::new().name("progress".into()).spawn(move || {
             let (bar, awaited) = shared;
             while ended.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
-                let mut awaited = held(&awaited);
+                let mut awaited = lock(&awaited);
                 let now = clock.elapsed();
                 let text = awaited.text(now);
                 if is_live && !text.is_empty() {
@@ -98,7 +98,7 @@ impl ProgressDisplay {
     /// Returns a listener for streamed answers; only if there is a live line to show them.
     pub(super) fn heard(&self) -> Option<AnswerListener> {
         let awaited = self.awaited.clone();
-        self.is_live.then(|| -> AnswerListener { Arc::new(move |call, so_far| held(&awaited).hear(call, so_far)) })
+        self.is_live.then(|| -> AnswerListener { Arc::new(move |call, so_far| lock(&awaited).hear(call, so_far)) })
     }
 
     /// Wraps a printer so that it hides the live line.
@@ -108,20 +108,20 @@ impl ProgressDisplay {
 
     /// Whether a reply must be set apart from the lines above it.
     pub(super) fn is_above_reply(&self) -> bool {
-        let awaited = held(&self.awaited);
+        let awaited = lock(&self.awaited);
         self.is_shared && awaited.has_told && !awaited.is_answered
     }
 
     /// Leaves the terminal to a question: other lines are printed after it.
     pub(super) fn hold(self: &Arc<Self>) -> HeldProgress {
-        held(&self.awaited).waiting = Some(vec![]);
+        lock(&self.awaited).waiting = Some(vec![]);
         clear(&self.bar);
         HeldProgress(Arc::clone(self))
     }
 
     /// Prints a line while the live line is hidden; after the current question, if there is one.
     pub(super) fn tell(&self, line: String, colour: &'static str) {
-        let mut awaited = held(&self.awaited);
+        let mut awaited = lock(&self.awaited);
         (awaited.told, awaited.has_told) = (self.clock.elapsed(), true);
         match &mut awaited.waiting {
             Some(waiting) => waiting.push((line, colour)),
@@ -131,16 +131,16 @@ impl ProgressDisplay {
 
     /// Writes while the live line is hidden.
     pub(super) fn suspended(&self, write: impl FnOnce()) {
-        held(&self.awaited).is_aside = true;
+        lock(&self.awaited).is_aside = true;
         clear(&self.bar);
         write();
-        let mut awaited = held(&self.awaited);
+        let mut awaited = lock(&self.awaited);
         (awaited.is_aside, awaited.told) = (false, self.clock.elapsed());
     }
 
     /// Updates only the live line with an event.
     pub(super) fn follow(&self, event: &Event, mask: RunMask<'_>) {
-        let mut awaited = held(&self.awaited);
+        let mut awaited = lock(&self.awaited);
         awaited.take(event, self.clock.elapsed());
         if self.is_live && matches!(event.happening, Happening::ModelCalled { .. }) {
             awaited.redactor = mask.redactor().clone();
@@ -151,7 +151,7 @@ impl ProgressDisplay {
     pub(super) fn show(&self, event: &Event, mask: RunMask<'_>) {
         self.follow(event, mask);
         let colour = colour_of(event);
-        if held(&self.awaited).is_answered && colour == PALE && !self.is_verbose {
+        if lock(&self.awaited).is_answered && colour == PALE && !self.is_verbose {
             return;
         }
         line(event, self.is_verbose, mask).into_iter().for_each(|line| self.tell(line, colour));
@@ -163,7 +163,7 @@ pub(super) struct HeldProgress(Arc<ProgressDisplay>);
 
 impl Drop for HeldProgress {
     fn drop(&mut self) {
-        let waiting = held(&self.0.awaited).waiting.take().unwrap_or_default();
+        let waiting = lock(&self.0.awaited).waiting.take().unwrap_or_default();
         waiting.into_iter().for_each(|(line, colour)| self.0.tell(line, colour));
     }
 }
@@ -206,7 +206,7 @@ impl Printer for PrinterBesideProgress {
     /// Holds no lock while it prints: the reader of the output may be blocked.
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
         let is_first = {
-            let mut awaited = held(&self.awaited);
+            let mut awaited = lock(&self.awaited);
             awaited.is_aside = true;
             let is_first = self.is_shared && (awaited.waiting.is_some() || awaited.has_told && !awaited.is_answered);
             awaited.is_answered |= self.is_shared;
@@ -217,7 +217,7 @@ impl Printer for PrinterBesideProgress {
             tell::gap();
         }
         let printed = self.printer.print(parts);
-        held(&self.awaited).is_aside = false;
+        lock(&self.awaited).is_aside = false;
         printed
     }
 }

@@ -12,7 +12,7 @@ use crate::diagnostic::{Severity, counted, shell_path, visible};
 use crate::lower::FileKind;
 use crate::port::{Secret, StoreError};
 use crate::report::{self, Findings};
-use crate::runtime::{CheckError, RunError, Workflow, drawn, shown};
+use crate::runtime::{CheckError, RunError, Workflow, drawn, shown_path};
 
 /// Creates a refusal with an exit code and a formatted line.
 macro_rules! refusal {
@@ -80,7 +80,7 @@ pub(super) fn pipeline(file: &Path, shared: &SharedOptions) -> Result<Workflow, 
 
 /// Loads a file of this language without errors. Errors: as for [`pipeline`].
 pub(super) fn checked(file: &Path, shared: &SharedOptions) -> Result<Checked, Refusal> {
-    let shown = shown(file);
+    let shown = shown_path(file);
     if file.is_dir() || !file.exists() {
         let what = if file.is_dir() { "is a folder; name the file of a pipeline" } else { "does not exist" };
         return Err(refusal!(NothingRan, "no file found: {shown} {what}"));

@@ -13,7 +13,7 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 
 use crate::adapter::guarded::is_guarded;
-use crate::adapter::{environment, held};
+use crate::adapter::{environment, lock};
 use crate::diagnostic::{visible, visible_drawn, visible_lines};
 use crate::port::Secret;
 use crate::redact::{Redactor, Secrets};
@@ -50,28 +50,28 @@ static KNOWN: LazyLock<Mutex<Arc<KnownSecrets>>> = LazyLock::new(Mutex::default)
 static CHANGE: Mutex<()> = Mutex::new(());
 
 fn known() -> Arc<KnownSecrets> {
-    Arc::clone(&held(&KNOWN))
+    Arc::clone(&lock(&KNOWN))
 }
 
 /// Masks these secrets in all later output.
 pub(super) fn hide_secrets(secrets: &[Secret]) {
-    let _change = held(&CHANGE);
+    let _change = lock(&CHANGE);
     let known = known();
     let own = secrets.iter().map(|secret| secret.reveal().to_owned());
     let texts: BTreeSet<String> = known.texts.iter().cloned().chain(own).collect();
     if texts.len() > known.texts.len() {
         let secrets = Secrets::for_logs(texts.iter().map(String::as_str));
         let redactor = Redactor::new(texts.iter().map(String::as_str), []);
-        *held(&KNOWN) = Arc::new(KnownSecrets { texts, secrets, redactor });
+        *lock(&KNOWN) = Arc::new(KnownSecrets { texts, secrets, redactor });
     }
 }
 
 /// Masks later lines with this redactor, which knows the secrets and personal values of a run.
 pub(super) fn hide_with(redactor: &Redactor) {
-    let _change = held(&CHANGE);
+    let _change = lock(&CHANGE);
     let KnownSecrets { texts, secrets, redactor: _ } = &*known();
     let next = KnownSecrets { texts: texts.clone(), secrets: secrets.clone(), redactor: redactor.clone() };
-    *held(&KNOWN) = Arc::new(next);
+    *lock(&KNOWN) = Arc::new(next);
 }
 
 /// Masks known secrets in a text.
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_is_printed_in_the_middle_of_a_change_is_masked_and_does_not_wait() {
         hide_secrets(&[Secret::new("key-of-this-test-9c41")]);
-        let _change = held(&CHANGE);
+        let _change = lock(&CHANGE);
         assert!(!without_secrets("it was key-of-this-test-9c41").contains("9c41"));
         // Locked again by this thread, it would wait for ever.
         assert!(KNOWN.try_lock().is_ok());

@@ -18,7 +18,7 @@ use crate::diagnostic::{Diagnostic, visible};
 use crate::golden::{self, Baseline, Broken, Comparison, Golden, LiveModels, Report, Suite, report};
 use crate::port::{AskedFiles, Files};
 use crate::report::{Diff, Findings};
-use crate::runtime::{give_model, own_files, settings, shown, world};
+use crate::runtime::{give_model, own_files, settings, shown_path, world};
 
 /// Runs tests.
 pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit, Refusal> {
@@ -54,7 +54,7 @@ pub(super) fn run(options: &TestOptions, shared: &SharedOptions) -> Result<Exit,
         accepted(&mut found, changes);
     }
     for suite in suites.iter().filter(|suite| !how.compares() && !suite.test.models.is_empty() && !shared.quiet) {
-        tell!("models of {} is used only with --live", shown(&suite.path));
+        tell!("models of {} is used only with --live", shown_path(&suite.path));
     }
     let is_gone = |name: &str| is_gone(name, &suites, &found, options);
     let compared = match &baseline {
@@ -186,7 +186,7 @@ fn no_test(options: &TestOptions) -> String {
     if let Some(text) = &options.filter {
         return format!("no test matches \"{}\"", visible(text));
     }
-    let named: Vec<String> = options.paths.iter().map(|path| shown(path)).collect();
+    let named: Vec<String> = options.paths.iter().map(|path| shown_path(path)).collect();
     let place = if named.is_empty() { "this project".to_string() } else { named.join(", ") };
     format!("no test found in {place}: name test files *.test.yaml, or add tests to a pipeline")
 }
@@ -216,7 +216,7 @@ fn files(options: &TestOptions, shared: &SharedOptions) -> Result<Vec<PathBuf>, 
     let found = golden::discover(paths).map_err(nothing)?;
     for (file, name) in golden::misnamed(paths).iter().filter(|_| !shared.quiet) {
         let file = validate::relative(vec![file.clone()]).remove(0);
-        tell!("not run: {}: its name does not end in .test.yaml; rename it to {}", shown(&file), visible(name));
+        tell!("not run: {}: its name does not end in .test.yaml; rename it to {}", shown_path(&file), visible(name));
     }
     Ok(if is_whole { validate::relative(found) } else { found })
 }

@@ -17,7 +17,7 @@ use crate::diagnostic::{shell_path, visible};
 use crate::journal::AuditAction;
 use crate::report::wish_lines;
 use crate::runtime::consent::{ConsentRequest, Standing, allowed, place, place_in, trusted};
-use crate::runtime::{RunError, kept, settings, shown};
+use crate::runtime::{RunError, kept, settings, shown_path};
 
 /// The question at a terminal.
 const QUESTION: &str = "Trust it until any of it changes?";
@@ -35,7 +35,7 @@ fn ask(wanted: &ConsentRequest, standing: &Standing, shared: &SharedOptions) -> 
     drop(at_question);
     match answer {
         Some(true) => wanted.keep(standing, &shared.project_of(wanted.file)).map_err(unusable),
-        _ => Err(refusal!(Failed, "{} is not trusted; nothing was started", shown(wanted.file))),
+        _ => Err(refusal!(Failed, "{} is not trusted; nothing was started", shown_path(wanted.file))),
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn consent(checked: &Checked, file: &Path, is_allowed: bool, shared: 
         refused.lines().for_each(|line| tell_as_written!("{line}"));
         return ask(&wanted, &standing, shared).map(|()| wanted.agreed());
     }
-    let file = shell_path(&shown(file));
+    let file = shell_path(&shown_path(file));
     let help = "nothing was started; review the file, then trust it until any of it changes:";
     let ways = [help.to_owned(), format!("  flow trust {file}"), "or add --trust to the command to allow it once".to_owned()];
     Err(Refusal(Exit::Failed, refused.lines().map(str::to_owned).chain(ways).collect()))
@@ -81,15 +81,15 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
         let workflow = pipeline(file, shared)?;
         let wanted = wanted(&workflow.checked, file, shared)?;
         if wanted.wishes.is_empty() {
-            all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": null }));
+            all.push(json!({ "file": shown_path(file), "wants": wanted.wishes, "sha256": null }));
             if !options.json {
-                say(&format!("{} uses no program, host or secret: it needs no trust", shown(file)))?;
+                say(&format!("{} uses no program, host or secret: it needs no trust", shown_path(file)))?;
             }
             continue;
         }
         let standing = wanted.look()?;
         if !options.json {
-            say(&format!("{} wants:\n  {}", shown(file), wish_lines(&wanted.wishes).join("\n  ")))?;
+            say(&format!("{} wants:\n  {}", shown_path(file), wish_lines(&wanted.wishes).join("\n  ")))?;
         }
         match standing.is_known {
             true => {}
@@ -98,9 +98,9 @@ fn trust(options: &TrustOptions, shared: &SharedOptions) -> Result<Exit, Refusal
         }
         if !shared.quiet {
             let now = if standing.is_known { "is trusted already" } else { "is trusted until any of it changes" };
-            tell!("{} {now}; to undo: flow trust --remove {}", shown(file), shell_path(&shown(file)));
+            tell!("{} {now}; to undo: flow trust --remove {}", shown_path(file), shell_path(&shown_path(file)));
         }
-        all.push(json!({ "file": shown(file), "wants": wanted.wishes, "sha256": standing.content }));
+        all.push(json!({ "file": shown_path(file), "wants": wanted.wishes, "sha256": standing.content }));
     }
     Ok(if options.json { stdout::print_json(&all) } else { Exit::Ok })
 }
@@ -114,7 +114,7 @@ fn show_all(as_json: bool) -> Result<Exit, Refusal> {
     } else {
         let line = |entry: &crate::adapter::trusted::TrustedEntry| {
             let short: String = entry.sha256.chars().take(12).collect();
-            format!("{}  {short}  {}\n", entry.at.format("%Y-%m-%d %H:%M:%S"), shown(&entry.file))
+            format!("{}  {short}  {}\n", entry.at.format("%Y-%m-%d %H:%M:%S"), shown_path(&entry.file))
         };
         stdout::print(&entries.iter().map(line).collect::<String>())
     };
@@ -128,7 +128,7 @@ fn show_all(as_json: bool) -> Result<Exit, Refusal> {
 fn remove(files: &[PathBuf], shared: &SharedOptions) -> Result<Exit, Refusal> {
     let list = trusted()?;
     for file in files {
-        let (named, project) = (shown(file), shared.project_of(file));
+        let (named, project) = (shown_path(file), shared.project_of(file));
         match list.remove(&place(file)).map_err(RunError::system)? {
             0 => return Err(refusal!(NothingRan, "{named} was not trusted")),
             _ => kept::audit(&project, AuditAction::TrustRemoved, "", &place_in(&project, file))?,

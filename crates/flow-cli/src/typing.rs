@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::signals::{forget_typed, has_typed};
 use super::tell;
 use crate::adapter::stdout::Stdout;
-use crate::adapter::{environment, held};
+use crate::adapter::{environment, lock};
 use crate::diagnostic::all_visible;
 use crate::port::{PrintError, Printer};
 
@@ -50,7 +50,7 @@ impl Typing {
     /// Closes the question.
     pub(super) fn end(&self) {
         self.0.store(true, Ordering::Release);
-        *held(&PROMPT) = None;
+        *lock(&PROMPT) = None;
     }
 
     /// Whether the question is closed.
@@ -158,7 +158,7 @@ struct OpenPrompt;
 
 impl OpenPrompt {
     fn show(prompt: &str) -> OpenPrompt {
-        let mut open = held(&PROMPT);
+        let mut open = lock(&PROMPT);
         tell::as_written(prompt, "");
         *open = Some(prompt.to_owned());
         OpenPrompt
@@ -167,7 +167,7 @@ impl OpenPrompt {
 
 impl Drop for OpenPrompt {
     fn drop(&mut self) {
-        *held(&PROMPT) = None;
+        *lock(&PROMPT) = None;
     }
 }
 
@@ -178,14 +178,14 @@ pub(super) struct StdoutBesideQuestion(Stdout);
 
 impl Printer for StdoutBesideQuestion {
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        let asked = held(&PROMPT).clone().filter(|_| std::io::stdout().is_terminal());
+        let asked = lock(&PROMPT).clone().filter(|_| std::io::stdout().is_terminal());
         let Some(prompt) = asked else { return self.0.print(parts) };
         tell!();
         // No lock is held meanwhile: the reader of the output may be blocked.
         let printed = self.0.print(parts);
         // The event that closed the question may have caused this output.
         std::thread::sleep(LOOK);
-        let open = held(&PROMPT);
+        let open = lock(&PROMPT);
         if open.as_deref() == Some(&*prompt) {
             tell::gap();
             tell::as_written(&prompt, "");

@@ -20,7 +20,7 @@ use std::path::{Component, Path, PathBuf};
 use serde_json::Value;
 
 use flow_adapters::disk_files::DiskFiles;
-use flow_adapters::files::{read_text, shown};
+use flow_adapters::files::{read_text, shown_path};
 use flow_base::diagnostic::{Code, Diagnostic, Severity, one_line, visible};
 use flow_base::port::Overlay;
 use flow_base::source::{FileId, Sources, Span};
@@ -277,7 +277,7 @@ impl Import {
 
     /// The lines about what is lost, as they are printed.
     fn lines(&self) -> Vec<String> {
-        let name = shown(&self.path);
+        let name = shown_path(&self.path);
         let line =
             |lost: &LostPart| format!("{name}:{}: {}: {}", lost.line, one_line(&lost.what, 160), one_line(&lost.why.to_string(), 200));
         self.lost.iter().map(line).collect()
@@ -285,7 +285,7 @@ impl Import {
 
     /// The comments at the top of the result.
     fn head(&self, format: ImportFormat) -> String {
-        let mut head = format!("# Imported from {} ({}).\n", one_line(&visible(&shown(&self.path)), 200), format.title());
+        let mut head = format!("# Imported from {} ({}).\n", one_line(&visible(&shown_path(&self.path)), 200), format.title());
         let lines = self.lines();
         if !lines.is_empty() {
             head.push_str("# Not imported, or different here:\n");
@@ -304,7 +304,7 @@ impl Import {
 /// The file is no YAML, or is not of the format.
 pub fn import(request: ImportRequest<'_>) -> Result<ImportedFiles, ImportError> {
     let mut sources = Sources::default();
-    let file = sources.add(shown(request.file), request.text.clone());
+    let file = sources.add(shown_path(request.file), request.text.clone());
     let mut found = vec![];
     let root = syntax::parse(file, sources.file(file), &mut found);
     let dialect = match request.format {
@@ -335,7 +335,7 @@ pub fn import(request: ImportRequest<'_>) -> Result<ImportedFiles, ImportError> 
 
 /// What stops an import: the file is of another kind.
 fn other_kind(import: &Import, node: &Node, lacks: &str, format: ImportFormat) -> ImportError {
-    let place = format!("{}:{}", shown(&import.path), import.line(node.span));
+    let place = format!("{}:{}", shown_path(&import.path), import.line(node.span));
     ImportError::OtherKind(format!("{place}: this is no file of {}: {lacks}", format.title()))
 }
 

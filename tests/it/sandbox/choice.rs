@@ -25,7 +25,7 @@ fn acts_as_a_flow_elsewhere() {
     };
     call.network = text("SANDBOX_HOSTS").map_or(ProgramNetwork::None, |host| ProgramNetwork::Hosts(vec![host]));
     let stage = text("SANDBOX_STAGE").unwrap_or_else(|| env!("CARGO_BIN_EXE_flow").to_owned());
-    let sandbox = Sandbox::new(Arc::new(OwnFiles::default()), FirstStage::of(stage));
+    let sandbox = Sandbox::new(Arc::new(OwnFiles::default()), FirstStage::from_program(stage));
     let reply = tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(sandbox.run(call));
     match reply {
         Ok(reply) => println!("told: {}", reply.sandbox.as_deref().unwrap_or("none")),

@@ -100,7 +100,7 @@ fn put(path: &Path, content: &str) {
 /// Whether this kind of sandbox works here; else the test has said so.
 fn is_here(kind: SandboxKind) -> bool {
     static TRIALS: OnceLock<[SandboxTrial; 2]> = OnceLock::new();
-    let trials = TRIALS.get_or_init(|| Sandbox::new(Arc::default(), FirstStage::of(env!("CARGO_BIN_EXE_flow"))).trials());
+    let trials = TRIALS.get_or_init(|| Sandbox::new(Arc::default(), FirstStage::from_program(env!("CARGO_BIN_EXE_flow"))).trials());
     let why = trials.iter().find(|trial| trial.kind == kind).and_then(|trial| trial.found.as_ref().err());
     why.into_iter()
         .for_each(|why| not_tried("EXTRAS", kind.name(), &format!("{why}; install bubblewrap, or use Linux 6.7 or newer with Landlock")));
@@ -157,7 +157,7 @@ fn in_each(mut test: impl FnMut(&Home)) {
         is_program: Some(|text| text.starts_with("flow: 1")),
         ..OwnFiles::default()
     };
-    let sandbox = Sandbox::new(Arc::new(own), FirstStage::of(env!("CARGO_BIN_EXE_flow")));
+    let sandbox = Sandbox::new(Arc::new(own), FirstStage::from_program(env!("CARGO_BIN_EXE_flow")));
     let mut home = Home { kind: SandboxKind::Landlock, sandbox: sandbox.clone(), folder };
     for kind in sandboxes() {
         home.kind = kind;

@@ -21,7 +21,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::answer::{is_amount, is_cost, is_session, kept, kept_from, plain, told};
+use super::answer::{after_name, is_amount, is_cost, is_session, kept_from, plain, refused_hosts_text};
 use super::wishes::{WishFolders, counted, names_something, tool_of, wishes};
 use crate::diagnostic::{cut_words, visible};
 use crate::event::{Failure, Usage};
@@ -137,7 +137,7 @@ impl AcpTalk<'_> {
         beside.decisions = std::mem::take(&mut self.said.decisions);
         beside.decisions.extend(kept_from(&refused));
         let hint = (!self.has_spoken).then_some("; one that prints its answer and ends is provider: cli");
-        let more: String = kept(&refused).as_deref().into_iter().chain(hint).collect();
+        let more: String = refused_hosts_text(&refused).as_deref().into_iter().chain(hint).collect();
         match self.answer(turn) {
             Ok(reply) => Ok(ModelReply { usage: beside.usage, decisions: beside.decisions, ..reply }),
             Err(failure) => ModelReply::failing(Failure { message: format!("{}{more}", failure.message), ..failure }, beside),
@@ -152,7 +152,7 @@ impl AcpTalk<'_> {
                 let kind = if error.code == ErrorCode::AuthRequired { FailureKind::Auth } else { FailureKind::ServerError };
                 let data =
                     error.data.as_ref().map(|data| format!(" ({})", cut_words(&data.to_string(), LONGEST_TARGET))).unwrap_or_default();
-                Err(self.failure(kind, format!("says that it failed{}", told(&format!("{}{data}", error.message)))))
+                Err(self.failure(kind, format!("says that it failed{}", after_name(&format!("{}{data}", error.message)))))
             }
             Err(NoAnswer::Closed) => Err(self.ended()),
         }
@@ -166,7 +166,7 @@ impl AcpTalk<'_> {
             Some(Ok(ProgramReply { ended_for: Some(failure), .. })) => *failure,
             Some(Ok(reply)) => {
                 let help = reply.help.map(|help| format!("; {help}")).unwrap_or_default();
-                let stderr = told(&String::from_utf8_lossy(&reply.stderr));
+                let stderr = after_name(&String::from_utf8_lossy(&reply.stderr));
                 let (kind, how) = match reply.end {
                     ProgramEnd::Exited(code @ (126 | 127)) => (FailureKind::Unavailable, format!("ended with exit code {code}")),
                     ProgramEnd::Exited(code) => (FailureKind::ServerError, format!("ended with exit code {code} before it had answered")),

@@ -63,13 +63,13 @@ fn read_text(printed: &PrintedAnswer) -> Result<(String, Option<String>), Failur
         ProgramEnd::Exited(code) => Some(format!("ended with exit code {code}")),
         ProgramEnd::Signaled(signal) => Some(format!("was ended by signal {signal}")),
     };
-    let help = reply.help.iter().map(|help| format!("; {help}")).chain(kept(&reply.refused)).collect::<String>();
+    let help = reply.help.iter().map(|help| format!("; {help}")).chain(refused_hosts_text(&reply.refused)).collect::<String>();
     // What could not start is not tried again: shells say so by these codes.
     let kind = match reply.end {
         ProgramEnd::Exited(126 | 127) => FailureKind::Unavailable,
         ProgramEnd::Exited(_) | ProgramEnd::Signaled(_) => FailureKind::ServerError,
     };
-    let stderr = told(&String::from_utf8_lossy(&reply.stderr));
+    let stderr = after_name(&String::from_utf8_lossy(&reply.stderr));
     let found = PrintedObjects { objects };
     let answer = &mode.answer;
     if let Some(failure) = reply.ended_for.as_deref().filter(|failure| !found.is_over(mode) || failure.kind != FailureKind::Timeout) {
@@ -84,7 +84,7 @@ fn read_text(printed: &PrintedAnswer) -> Result<(String, Option<String>), Failur
             Some(how) => Err(failed(kind, format!("{how}{stderr}{help}"))),
         };
     }
-    let why = || found.text(&answer.error).map(|why| told(&why)).filter(|why| !why.is_empty()).unwrap_or_else(|| stderr.clone());
+    let why = || found.text(&answer.error).map(|why| after_name(&why)).filter(|why| !why.is_empty()).unwrap_or_else(|| stderr.clone());
     if found.values(&answer.failed).any(is_true) {
         return Err(failed(FailureKind::ServerError, format!("says that it failed{}{help}", why())));
     }
@@ -113,7 +113,7 @@ fn read_text(printed: &PrintedAnswer) -> Result<(String, Option<String>), Failur
 }
 
 /// What follows a name in a message, on one line: of a long text the beginning and the end, in whole words.
-pub(super) fn told(text: &str) -> String {
+pub(super) fn after_name(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match ends(&text, MOST_SAID, MOST_SAID / 2, MOST_SAID / 2) {
         None if text.is_empty() => String::new(),
@@ -304,8 +304,8 @@ fn fields(objects: &[Value]) -> String {
 }
 
 /// The hosts that its sandbox kept it from, with what to write, behind a message.
-pub(super) fn kept(refused: &[RefusedHost]) -> Option<String> {
-    RefusedHost::told(refused).map(|told| format!("; {told}; what it may reach stands in network of the model"))
+pub(super) fn refused_hosts_text(refused: &[RefusedHost]) -> Option<String> {
+    RefusedHost::in_words(refused).map(|told| format!("; {told}; what it may reach stands in network of the model"))
 }
 
 /// The hosts that its sandbox kept it from.

@@ -11,7 +11,7 @@ const LONGEST_ARGUMENT: usize = (128 << 10) - 1;
 ///
 /// # Errors
 /// Fails with `bad_request` for what cannot be an argument: a value that would be read as an option, or that is too long.
-pub(super) fn of(call: &AgentCall, mode: &PrintMode) -> Result<ProgramCall, Failure> {
+pub(super) fn program_call(call: &AgentCall, mode: &PrintMode) -> Result<ProgramCall, Failure> {
     let mut program = call.program.clone();
     let has = |option: PromptOption| mode.options.iter().any(|(known, _)| *known == option);
     let prompt = match &call.continues {

@@ -17,7 +17,7 @@ pub(super) struct SeenFiles(Option<HashMap<PathBuf, (u64, Duration)>>);
 
 impl SeenFiles {
     /// Those that are there now. Links are not followed, and what no step reads is left out.
-    pub(super) fn of(folders: &[PathBuf]) -> SeenFiles {
+    pub(super) fn find(folders: &[PathBuf]) -> SeenFiles {
         let (mut left, mut seen, mut files) = (folders.to_vec(), 0_usize, HashMap::new());
         while let Some(folder) = left.pop() {
             for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -42,7 +42,7 @@ impl SeenFiles {
 
     /// Those that were made or changed since, in order.
     pub(super) fn changed(&self, folders: &[PathBuf]) -> Vec<String> {
-        let (Some(before), Some(now)) = (&self.0, SeenFiles::of(folders).0) else { return vec![] };
+        let (Some(before), Some(now)) = (&self.0, SeenFiles::find(folders).0) else { return vec![] };
         let mut changed: Vec<String> = now
             .into_iter()
             .filter(|(path, state)| before.get(path) != Some(state))
@@ -66,7 +66,7 @@ mod tests {
         std::fs::create_dir(place.path().join("sub")).unwrap();
         put("same.txt", "a");
         put("sub/changed.txt", "a");
-        let before = SeenFiles::of(&folders);
+        let before = SeenFiles::find(&folders);
         put("sub/changed.txt", "ab");
         put("new\n.txt", "a");
         put(".env", "KEY=x");
@@ -80,7 +80,7 @@ mod tests {
     fn of_very_many_files_none_is_named() {
         let place = tempfile::tempdir().unwrap();
         let folders = [place.path().to_path_buf()];
-        let before = SeenFiles::of(&folders);
+        let before = SeenFiles::find(&folders);
         for number in 0..=MOST_SEEN {
             std::fs::write(place.path().join(number.to_string()), "").unwrap();
         }

@@ -17,7 +17,7 @@ use super::agreed::Agreed;
 use super::environment::home;
 use super::files;
 use super::folder;
-use super::held;
+use super::lock;
 use super::sandbox::{DropNotice, LockedFolder, Sandbox};
 use crate::diagnostic::visible;
 use crate::event::{Failure, Usage};
@@ -78,7 +78,7 @@ impl AgentRuns {
 
     /// The home of a call, and whether the session that it continues began there.
     fn home_of(&self, call: &AgentCall) -> Result<(PathBuf, bool), Failure> {
-        let mut homes = held(&self.homes);
+        let mut homes = lock(&self.homes);
         if !homes.contains_key(&call.home) {
             let made = LockedFolder::new(HOME_FOLDER).and_then(|folder| std::fs::create_dir(folder.path().join("home")).map(|()| folder));
             let cannot =
@@ -101,7 +101,7 @@ impl AgentRuns {
 
     async fn asked(&self, mut call: AgentCall) -> Result<ModelReply, Failure> {
         for (path, told) in &call.held {
-            folder::held(&call.program.project, path, told, false)?;
+            folder::check_links(&call.program.project, path, told, false)?;
         }
         let (folder, knows_session) = self.home_of(&call)?;
         if !knows_session {
@@ -114,10 +114,10 @@ impl AgentRuns {
         if self.is_shut_in(call.program.sandbox) {
             call.options.push((PromptOption::Sandboxed, vec![]));
         }
-        let (writes, before) = (call.program.writes.clone(), made::SeenFiles::of(&call.program.writes));
+        let (writes, before) = (call.program.writes.clone(), made::SeenFiles::find(&call.program.writes));
         let reply = match call.speaks.clone() {
             AgentProtocol::Print(mode) => {
-                let program = command::of(&call, &mode)?;
+                let program = command::program_call(&call, &mode)?;
                 self.programs.run(program).await.and_then(|reply| answer::read(&call.model, &mode, reply))
             }
             AgentProtocol::Acp(options) => self.talked(call.clone(), &options).await,
@@ -126,7 +126,7 @@ impl AgentRuns {
         let mut reply = reply.map_err(|failure| with_hint(failure, hint()))?;
         reply.failed = reply.failed.map(|failure| Box::new(with_hint(*failure, hint())));
         reply.files = before.changed(&writes);
-        if let Some(home) = held(&self.homes).get_mut(&call.home) {
+        if let Some(home) = lock(&self.homes).get_mut(&call.home) {
             home.note(call.continues.as_ref().map(|(session, _)| session.as_str()), &call.speaks, &mut reply);
         }
         Ok(reply)
@@ -168,7 +168,7 @@ impl AgentRuns {
         command::add_options(&mut call, options)?;
         agreed.check_call(&call.program).await?;
         let is_dropped = Arc::new(AtomicBool::new(false));
-        let notice = DropNotice::of(&is_dropped);
+        let notice = DropNotice::new(&is_dropped);
         let (answer, waiting) = tokio::sync::oneshot::channel();
         let talk = sandbox.talk(call.program.clone()).map_err(|error| gone(error.to_string()))?;
         std::thread::Builder::new()

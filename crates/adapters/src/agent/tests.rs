@@ -18,8 +18,8 @@ struct Told {
 
 impl Programs for Told {
     fn run(&self, call: ProgramCall) -> Pending<ProgramReply> {
-        held(&self.asked).push(call);
-        let reply = held(&self.replies).pop().unwrap_or_default();
+        lock(&self.asked).push(call);
+        let reply = lock(&self.replies).pop().unwrap_or_default();
         Box::pin(std::future::ready(Ok(reply)))
     }
 }
@@ -57,7 +57,7 @@ fn mode(options: &[(PromptOption, &[&str])], prompt: Option<&[&str]>) -> PrintMo
 /// The command line, and the input.
 fn line(call: &AgentCall) -> (String, String) {
     let AgentProtocol::Print(mode) = &call.speaks else { unreachable!("it prints") };
-    let program = command::of(call, mode).map_err(|failure| failure.message);
+    let program = command::program_call(call, mode).map_err(|failure| failure.message);
     program
         .map_or_else(|message| (message, String::new()), |program| (program.command.join(" "), String::from_utf8(program.input).unwrap()))
 }
@@ -126,14 +126,14 @@ async fn only_without_the_sandbox_of_flow_a_program_bounds_itself() {
         [(SandboxMode::Required, "agent -p -s all"), (SandboxMode::None, "agent -p -s read"), (SandboxMode::Preferred, "agent -p -s read")]
     {
         let asked = Arc::new(Told::default());
-        *held(&asked.replies) = vec![ProgramReply { stdout: r#"{"result": "a"}"#.into(), ..ProgramReply::default() }];
+        *lock(&asked.replies) = vec![ProgramReply { stdout: r#"{"result": "a"}"#.into(), ..ProgramReply::default() }];
         let mut mode = json_mode();
         mode.options =
             vec![(PromptOption::ReadOnly, vec!["-s".into(), "read".into()]), (PromptOption::Sandboxed, vec!["-s".into(), "all".into()])];
         let mut call = AgentCall { options: vec![(PromptOption::ReadOnly, vec![])], ..call(mode) };
         call.program.sandbox = sandbox;
         AgentRuns::new(asked.clone()).ask(call).await.unwrap();
-        assert_eq!(held(&asked.asked)[0].command.join(" "), told, "{sandbox:?}");
+        assert_eq!(lock(&asked.asked)[0].command.join(" "), told, "{sandbox:?}");
     }
 }
 
@@ -168,7 +168,7 @@ async fn what_a_session_told_before_is_counted_once() {
     };
     for is_cumulative in [true, false] {
         let told = Arc::new(Told::default());
-        *held(&told.replies) = turns.iter().rev().map(|(_, session, usage, _)| said((session, *usage))).collect();
+        *lock(&told.replies) = turns.iter().rev().map(|(_, session, usage, _)| said((session, *usage))).collect();
         let runs = AgentRuns::new(told);
         for (at, (continues, _, tells, counts)) in turns.into_iter().enumerate() {
             let reply = runs.ask(asked(continues, "home", is_cumulative)).await.unwrap();
@@ -186,7 +186,7 @@ async fn what_a_failed_call_told_is_counted_once() {
         end: ProgramEnd::Exited(code),
         ..ProgramReply::default()
     };
-    *held(&told.replies) = vec![said(0, 60), said(1, 30), said(0, 10)];
+    *lock(&told.replies) = vec![said(0, 60), said(1, 30), said(0, 10)];
     let runs = AgentRuns::new(told);
     let mut mode = json_mode();
     mode.options = vec![(PromptOption::Session, vec!["--resume".into()])];
@@ -427,7 +427,7 @@ fn a_text_loses_what_would_steer_a_terminal() {
 async fn a_session_continues_only_where_it_began() {
     let told = Arc::new(Told::default());
     let said = |text: &str| ProgramReply { stdout: text.into(), ..ProgramReply::default() };
-    *held(&told.replies) = vec![said(r#"{"result": "b"}"#), said(r#"{"result": "a", "session_id": "s-1"}"#)];
+    *lock(&told.replies) = vec![said(r#"{"result": "b"}"#), said(r#"{"result": "a", "session_id": "s-1"}"#)];
     let runs = AgentRuns::new(told.clone());
     let asked = |continues: Option<&str>, home: &str| {
         let mut mode = json_mode();
@@ -437,7 +437,7 @@ async fn a_session_continues_only_where_it_began() {
     assert_eq!(runs.ask(asked(Some("s-0"), "one")).await.unwrap().session.as_deref(), Some("s-1"));
     runs.ask(asked(Some("s-1"), "one")).await.unwrap();
     runs.ask(asked(Some("s-1"), "another")).await.unwrap_err();
-    let calls = held(&told.asked);
+    let calls = lock(&told.asked);
     let lines: Vec<String> = calls.iter().map(|call| call.command.join(" ")).collect();
     assert_eq!(lines, ["agent -p", "agent -p --resume s-1", "agent -p"]);
     let home = |at: usize| calls[at].home.clone().unwrap();

@@ -72,7 +72,7 @@ pub fn agent(call: &AgentCall) -> Value {
 /// An HTTP request. Only the names of headers are kept, because their values are often keys.
 pub fn http(request: &HttpRequest) -> Value {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let (place, query) = request.told().split_once('?').unwrap_or((request.told(), ""));
+    let (place, query) = request.recorded_url().split_once('?').unwrap_or((request.recorded_url(), ""));
     let (scheme, rest) = place.split_once("://").unwrap_or(("", place));
     let mut parts = rest.split('/');
     let host = format!("{scheme}://{}", parts.next().unwrap_or_default());
@@ -156,7 +156,7 @@ pub fn mail(mail: &Mail) -> Value {
 /// An answer that can be converted to and from a plain value.
 pub(crate) trait Recordable: Serialize + DeserializeOwned {
     /// The recorded form.
-    fn kept(&self) -> Value {
+    fn to_recorded(&self) -> Value {
         json!(self)
     }
 
@@ -168,7 +168,7 @@ pub(crate) trait Recordable: Serialize + DeserializeOwned {
 
 /// What an endpoint wants back is left out: a replay has no endpoint.
 impl Recordable for ModelReply {
-    fn kept(&self) -> Value {
+    fn to_recorded(&self) -> Value {
         json!(ModelReply { state: None, ..self.clone() })
     }
 }
@@ -180,7 +180,7 @@ impl Recordable for PythonReply {}
 
 impl Recordable for HttpReply {
     /// Leaves out headers that differ from call to call and do not depend on the request.
-    fn kept(&self) -> Value {
+    fn to_recorded(&self) -> Value {
         let mut headers: Vec<&(String, String)> = self.headers.iter().filter(|(name, _)| !is_passing(name)).collect();
         headers.sort();
         json!({ "status": self.status, "headers": headers, "body": self.body })
@@ -197,7 +197,7 @@ fn is_passing(header: &str) -> bool {
 
 /// What is no text stays a failure in a replay, as it was.
 impl Recordable for ProgramReply {
-    fn kept(&self) -> Value {
+    fn to_recorded(&self) -> Value {
         let ProgramReply { end, stdout, json: _, stderr, files: _, sandbox, help: _, ended_for: _, refused } = self;
         let (stdout, stderr) = (String::from_utf8_lossy(stdout), String::from_utf8_lossy(stderr));
         let mut kept = json!({ "end": end, "stdout": stdout, "stderr": stderr, "sandbox": sandbox });

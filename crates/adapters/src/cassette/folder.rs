@@ -180,13 +180,13 @@ pub fn is_free(folder: &Path) -> bool {
 pub fn write(folder: &Path, head: &Head, steps: &Steps) -> std::io::Result<()> {
     for (step, recordings) in steps {
         let file = folder.join("steps").join(format!("{step}.json"));
-        let calls: Vec<Value> = recordings.iter().map(shown).collect();
+        let calls: Vec<Value> = recordings.iter().map(readable).collect();
         files::write_private(&file, &json!({ "flow": VERSION, "step": step, "calls": calls }))?;
     }
     files::write_private(&folder.join(HEAD), head)
 }
 
-fn shown(recording: &Recording) -> Value {
+fn readable(recording: &Recording) -> Value {
     let mut value = json!(recording);
     // Texts are split into lines, so that people can read a prompt and see in a diff what changed.
     texts(&mut value, &|text| {

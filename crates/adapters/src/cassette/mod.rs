@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 use self::asked::Recordable;
 use self::folder::{RecordedAnswer, Recording, Steps};
 use self::placeholder::{Bindings, Masker, Placeholder};
-use super::held;
+use super::lock;
 use crate::event::{Event, Failure, FailureKind, Happening, StepPath};
 use crate::journal::PersonalMask;
 use crate::port::{
@@ -100,12 +100,12 @@ impl Cassette {
 
     /// The messages about calls without a recording.
     pub fn misses(&self) -> Vec<String> {
-        held(&self.inner).misses.clone()
+        lock(&self.inner).misses.clone()
     }
 
     /// Recordings of a folder that were not used: step and number of the call.
     pub fn left_over(&self, folder: &Path) -> Vec<(String, u64)> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         let steps = inner.steps(folder);
         let all = steps.iter().flatten().flat_map(|(step, list)| list.iter().map(move |recording| (step.clone(), recording.call)));
         all.filter(|place| !inner.used.contains(place)).collect()
@@ -113,7 +113,7 @@ impl Cassette {
 
     /// The number of recorded calls.
     pub fn count(&self) -> usize {
-        held(&self.inner).kept.len()
+        lock(&self.inner).kept.len()
     }
 
     /// Writes the recorded calls to a new or empty folder, masked with everything that is known now. Each call is replayed once before it is written.
@@ -122,7 +122,7 @@ impl Cassette {
     /// # Errors
     /// Fails if a file or folder cannot be created.
     pub fn write(&self, folder: &Path, head: &Head) -> std::io::Result<Vec<String>> {
-        let inner = held(&self.inner);
+        let inner = lock(&self.inner);
         let mut kept: Vec<&TakenCall> = inner.kept.iter().collect();
         kept.sort_by_key(|taken| (&*taken.step, taken.call));
         let (mut steps, mut lost) = (Steps::new(), vec![]);
@@ -148,16 +148,17 @@ impl Cassette {
 
     /// Makes a call and records it.
     fn keep<T: Recordable + Send + 'static>(&self, call: u64, asked: Value, live: Pending<T>) -> Pending<T> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         let Some((step, number)) = inner.calls.get(&call).cloned() else { return live };
         let (then, place) = (inner.redactor().clone(), inner.kept.len());
         inner.kept.push(TakenCall { step, call: number, asked, then, answer: None });
         let own = self.clone();
         Box::pin(async move {
             let answer = live.await;
-            if let Some(taken) = held(&own.inner).kept.get_mut(place) {
-                taken.answer =
-                    Some(answer.as_ref().map(Recordable::kept).map_err(|failure| Failure { retry_after_ms: None, ..failure.clone() }));
+            if let Some(taken) = lock(&own.inner).kept.get_mut(place) {
+                taken.answer = Some(
+                    answer.as_ref().map(Recordable::to_recorded).map_err(|failure| Failure { retry_after_ms: None, ..failure.clone() }),
+                );
             }
             answer
         })
@@ -166,7 +167,7 @@ impl Cassette {
     /// Answers a call from a folder.
     fn answer<T: Recordable + Send + 'static>(&self, folder: &Path, call: u64, asked: &Value) -> Pending<T> {
         let broken = || Failure::new(FailureKind::Unavailable, "the recorded answer is of another kind; record it again");
-        let answer = held(&self.inner).answer(folder, call, asked).and_then(|reply| T::from_kept(reply).ok_or_else(broken));
+        let answer = lock(&self.inner).answer(folder, call, asked).and_then(|reply| T::from_kept(reply).ok_or_else(broken));
         Box::pin(std::future::ready(answer))
     }
 }
@@ -178,7 +179,7 @@ impl TakenCall {
         let asked = masker.value(&self.asked);
         let in_asked = std::mem::take(&mut masker.used);
         let late = in_asked.iter().filter(|(place, _)| masker.late.contains(place));
-        let lengths: Map<String, Value> = late.map(|(place, (raw, _))| (place.shown(), raw.chars().count().into())).collect();
+        let lengths: Map<String, Value> = late.map(|(place, (raw, _))| (place.written(), raw.chars().count().into())).collect();
         let answer = match &self.answer {
             Some(Ok(reply)) => RecordedAnswer::Reply(with_counts(masker.value(reply), reply)),
             Some(Err(failure)) => RecordedAnswer::Failure(Failure::new(failure.kind, masker.text(&failure.message))),
@@ -187,7 +188,7 @@ impl TakenCall {
         let is_new = |place: &Placeholder| in_asked.keys().all(|asked| asked.whole() != place.whole());
         let new = masker.used.iter().filter(|(place, _)| is_new(place));
         let origin = |whole: &str| of.given.iter().find(|(_, value)| *value == whole).map(|(origin, _)| Value::from(origin.as_str()));
-        let origins = new.filter_map(|(place, (_, whole))| Some((place.whole().shown(), origin(whole)?))).collect();
+        let origins = new.filter_map(|(place, (_, whole))| Some((place.whole().written(), origin(whole)?))).collect();
         let mut recording = Recording { call: self.call, asked, lengths, origins, answer };
         let lost = match self.replayed(&recording, &masker, of) {
             Replayed::Same => None,
@@ -209,7 +210,7 @@ impl TakenCall {
 
     /// Compares a replay of the recording in the same run with the original answer.
     fn replayed(&self, recording: &Recording, masker: &Masker, of: &CassetteState) -> Replayed {
-        let Some(mut bindings) = Bindings::of(&recording.asked, &self.asked, &self.then, &of.run, &recording.lengths) else {
+        let Some(mut bindings) = Bindings::compare(&recording.asked, &self.asked, &self.then, &of.run, &recording.lengths) else {
             return Replayed::NotFound;
         };
         bindings.know(&recording.origins, &of.given);
@@ -278,7 +279,7 @@ impl CassetteState {
         let found = steps.get(&*step).and_then(|list| list.iter().find(|recording| recording.call == number));
         let fits = found.and_then(|recording| {
             let recorded = comparable(&recording.asked, asked);
-            Some((recording, Bindings::of(&recorded, asked, self.redactor(), &self.run, &recording.lengths)?))
+            Some((recording, Bindings::compare(&recorded, asked, self.redactor(), &self.run, &recording.lengths)?))
         });
         if let Some((recording, mut bindings)) = fits {
             bindings.know(&recording.origins, &self.given);
@@ -319,7 +320,7 @@ fn comparable(recorded: &Value, asked: &Value) -> Value {
 
 impl Tape for Cassette {
     fn watch(&self, event: &Event) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         inner.events.push(event.clone());
         let CassetteState { mask, events, .. } = &mut *inner;
         mask.take(events);

@@ -62,7 +62,7 @@ impl Placeholder {
     }
 
     /// The written form.
-    pub fn shown(&self) -> String {
+    pub fn written(&self) -> String {
         let variant = match (self.word, self.style) {
             (0, None) => String::new(),
             (word, style) => format!(".{word}{}", style.map(String::from).unwrap_or_default()),
@@ -146,7 +146,7 @@ impl<'a> Masker<'a> {
             };
             let is_late =
                 known.as_ref().is_some_and(|known| !known.iter().any(|then| (&then.range, &then.whole) == (&place.range, &place.whole)));
-            out.push_str(&self.placeholder((kind.word(), place.number), raw, place.whole, is_late).shown());
+            out.push_str(&self.placeholder((kind.word(), place.number), raw, place.whole, is_late).written());
         }
         out.push_str(&escaped(text.get(at..).unwrap_or_default(), is_placeholder));
         out
@@ -186,7 +186,7 @@ impl<'a> Masker<'a> {
                     Some(PersonalPlace { kind: Some(kind), number, whole, .. }) => {
                         let is_late = self.then.is_some_and(|then| whole_number(then, &text).is_none_or(|place| place.whole != whole));
                         let placeholder = self.placeholder((kind.word(), number), &text, whole, is_late);
-                        Value::String(Placeholder { is_number: true, ..placeholder }.shown())
+                        Value::String(Placeholder { is_number: true, ..placeholder }.written())
                     }
                 }
             }
@@ -361,7 +361,7 @@ impl RecordedComparison<'_> {
 
     /// The length of the text at the beginning of `rest` that matches a placeholder. `place` is the personal value that is known to be there.
     fn value_length(&mut self, placeholder: &Placeholder, rest: &str, place: Option<&PersonalPlace>) -> Option<usize> {
-        let late = self.lengths.get(&placeholder.shown()).and_then(Value::as_u64);
+        let late = self.lengths.get(&placeholder.written()).and_then(Value::as_u64);
         let of_kind = place.filter(|place| place.kind.map(PiiKind::word) == Some(placeholder.kind));
         // A value that was known only later may begin with one that is known now.
         let known = of_kind.filter(|place| {
@@ -400,7 +400,7 @@ impl RecordedComparison<'_> {
 impl Bindings {
     /// Compares a recorded value with a current request; `None` if they differ. `lengths` holds the lengths in characters of values that were not
     /// known to be personal when the request was recorded, by their placeholder.
-    pub fn of(recorded: &Value, asked: &Value, redactor: &Redactor, run: &str, lengths: &Map<String, Value>) -> Option<Bindings> {
+    pub fn compare(recorded: &Value, asked: &Value, redactor: &Redactor, run: &str, lengths: &Map<String, Value>) -> Option<Bindings> {
         let found = Bindings { run: run.to_owned(), ..Bindings::default() };
         let mut comparison = RecordedComparison { redactor, lengths, found };
         comparison.fits(recorded, asked).then_some(comparison.found)

@@ -230,15 +230,15 @@ fn headers_that_pass_and_values_of_headers_are_not_kept() {
     let header = |name: &str| (name.to_owned(), "x".to_owned());
     let headers = ["date", "content-type", "x-request-id", "etag", "set-cookie"].map(header).to_vec();
     let reply = HttpReply { status: 200, headers, body: json!([1]) };
-    assert_eq!(reply.kept(), json!({ "status": 200, "headers": [["content-type", "x"], ["etag", "x"]], "body": [1] }));
-    assert_eq!(HttpReply::from_kept(reply.kept()).map(|reply| reply.body), Some(json!([1])));
+    assert_eq!(reply.to_recorded(), json!({ "status": 200, "headers": [["content-type", "x"], ["etag", "x"]], "body": [1] }));
+    assert_eq!(HttpReply::from_kept(reply.to_recorded()).map(|reply| reply.body), Some(json!([1])));
 }
 
 #[test]
 fn what_an_endpoint_wants_back_is_in_no_recording() {
     let state = Some(Arc::new(AnswerState { from: "m".into(), parts: json!({ "reasoning_content": "I must not." }) }));
     let reply = ModelReply { text: "Hi".into(), state: state.clone(), ..ModelReply::default() };
-    assert_eq!(ModelReply::from_kept(reply.kept()), Some(ModelReply { state: None, ..reply }));
+    assert_eq!(ModelReply::from_kept(reply.to_recorded()), Some(ModelReply { state: None, ..reply }));
     let mut told = request("Go.");
     let said = Message { role: MessageRole::Assistant, text: "Hi".into(), ..Message::default() };
     let plain = |message: Message, request: &ModelRequest| ModelRequest { messages: vec![message.into()], ..request.clone() };

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::super::environment::text;
-use super::super::held;
+use super::super::lock;
 use super::super::os;
 use super::super::sandbox::{FirstStage, LIBRARIES, ProgramTalk, Sandbox};
 use super::blocking::CancelFlag;
@@ -181,7 +181,7 @@ fn asked(task: ParseTask, path: &Path, bytes: Vec<u8>, time: Option<Duration>, c
 }
 
 fn waiting() -> Option<Reader> {
-    held(&WAITING).pop()
+    lock(&WAITING).pop()
 }
 
 /// What a line says.
@@ -251,7 +251,7 @@ impl Reader {
     }
 
     fn wait(self) {
-        let mut waiting = held(&WAITING);
+        let mut waiting = lock(&WAITING);
         if waiting.len() < MOST_IDLE && self.taken == self.heard.len() {
             waiting.push(self);
         }

@@ -24,7 +24,7 @@ use super::query::{
 use super::sentence::{bad_request, file_name, internal, listed, unavailable};
 use super::source::{Content, Stamp, absolute, checked};
 use crate::event::Failure;
-use crate::held;
+use crate::lock;
 use crate::model::DataKind;
 use crate::port::{QueryRequest, Rows, TableSource};
 
@@ -255,7 +255,7 @@ pub(super) struct DatabasePool {
 impl DatabasePool {
     /// Takes the idle database that has loaded the most of these tables, or creates an empty one.
     pub(super) fn take(&self, tables: &[TableSource]) -> Result<Database, Failure> {
-        let mut idle = held(&self.idle);
+        let mut idle = lock(&self.idle);
         let best = idle.iter().map(|database| database.shared_with(tables)).enumerate().max_by_key(|(_, shared)| *shared);
         match best {
             Some((index, shared)) if shared > 0 => Ok(idle.remove(index)),
@@ -265,7 +265,7 @@ impl DatabasePool {
 
     /// Returns a database to the pool. The least recently used databases are dropped if the pool exceeds its limits.
     pub(super) fn give_back(&self, database: Database) {
-        let mut idle = held(&self.idle);
+        let mut idle = lock(&self.idle);
         idle.push(database);
         while idle.len() > MOST_IDLE || idle.iter().map(Database::loaded_bytes).sum::<u64>() > MOST_IDLE_BYTES {
             idle.remove(0);
@@ -274,7 +274,7 @@ impl DatabasePool {
 
     #[cfg(test)]
     pub(super) fn idle(&self) -> usize {
-        held(&self.idle).len()
+        lock(&self.idle).len()
     }
 }
 

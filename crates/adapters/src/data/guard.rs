@@ -16,7 +16,7 @@ use super::like;
 use super::sentence::{denied, failure, listed, too_large};
 use crate::diagnostic::nearest;
 use crate::event::Failure;
-use crate::held;
+use crate::lock;
 use crate::model::{FailureKind, QueryFault};
 use crate::port::TableSource;
 
@@ -112,7 +112,7 @@ impl Guard {
         if code == Some(ErrorCode::OperationInterrupted) {
             return Some(if self.state.grew_too_much.load(Ordering::Relaxed) { too_much_memory() } else { stopped() });
         }
-        match held(&self.state.refusal).as_ref()? {
+        match lock(&self.state.refusal).as_ref()? {
             StatementRefusal::Act(sentence) => Some(denied(sentence)),
             StatementRefusal::Function(name) => Some(denied(format!("A query may not call the function {name}."))),
             StatementRefusal::Table(table) => Some(may_not_read(table, self.state.tables.iter().flatten().map(String::as_str))),
@@ -121,7 +121,7 @@ impl Guard {
 
     /// What the guard refused first, if anything.
     pub(super) fn refused(&self) -> Option<QueryFault> {
-        held(&self.state.refusal).as_ref().map(|refusal| match refusal {
+        lock(&self.state.refusal).as_ref().map(|refusal| match refusal {
             StatementRefusal::Act(_) => QueryFault::Writes,
             StatementRefusal::Function(name) => QueryFault::DeniedFunction(name.clone()),
             StatementRefusal::Table(name) => QueryFault::DeniedTable(name.clone()),
@@ -130,7 +130,7 @@ impl Guard {
 
     /// The tables and columns that the compiled query reads, in lower case.
     pub(super) fn reads(&self) -> HashSet<(String, String)> {
-        held(&self.state.reads).clone()
+        lock(&self.state.reads).clone()
     }
 }
 
@@ -140,7 +140,7 @@ impl GuardState {
             AuthAction::Select | AuthAction::Recursive => return Authorization::Allow,
             AuthAction::Read { table_name, column_name } if self.may_read(table_name, context.database_name) => {
                 let read = (table_name.to_lowercase(), column_name.to_lowercase());
-                held(&self.reads).insert(read);
+                lock(&self.reads).insert(read);
                 return Authorization::Allow;
             }
             AuthAction::Read { table_name, .. } => StatementRefusal::Table(table_name.to_owned()),
@@ -154,7 +154,7 @@ impl GuardState {
             AuthAction::Pragma { pragma_name, .. } => StatementRefusal::Act(format!("A query may not use PRAGMA {pragma_name}.")),
             _ => StatementRefusal::Act(only_reads().message),
         };
-        held(&self.refusal).get_or_insert(refusal);
+        lock(&self.refusal).get_or_insert(refusal);
         Authorization::Deny
     }
 

@@ -150,7 +150,7 @@ pub fn check_engines<'a>(
     data: impl IntoIterator<Item = (&'a String, &'a Data)>,
     queries: impl IntoIterator<Item = &'a str>,
 ) -> Result<(), Failure> {
-    let tables: Vec<TableSource> = data.into_iter().map(|(name, data)| TableSource::of(name, data)).collect();
+    let tables: Vec<TableSource> = data.into_iter().map(|(name, data)| TableSource::find(name, data)).collect();
     tables.iter().try_for_each(engines::fits)?;
     let needs_duckdb: Vec<&TableSource> = tables.iter().filter(|table| table.engine == SqlEngine::DuckDb).collect();
     if needs_duckdb.is_empty() {

@@ -10,7 +10,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use super::address::AddressRefusedError;
 use super::{HttpSettings, address};
-use crate::held;
+use crate::lock;
 
 /// Maximum number of clients kept. There is one for each connect timeout and scheme in use; in practice there are only a few.
 const MOST_CLIENTS: usize = 16;
@@ -95,7 +95,7 @@ impl Connections {
 
     /// Returns a client for `https` or plain `http`, with a connect timeout. Root certificates are loaded once, for the first `https` client.
     pub(crate) fn client(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, ClientError> {
-        let mut open = held(&self.open);
+        let mut open = lock(&self.open);
         if let Some(client) = open.clients.get(&(is_tls, connect_timeout)) {
             return Ok(client.clone());
         }
@@ -109,7 +109,7 @@ impl Connections {
 
     /// Creates a separate client that has no idle connections.
     pub(crate) fn unshared(&self, is_tls: bool, connect_timeout: Duration) -> Result<reqwest::Client, ClientError> {
-        let tls = held(&self.open).tls(is_tls)?;
+        let tls = lock(&self.open).tls(is_tls)?;
         Ok(self.build(tls, is_tls, connect_timeout)?)
     }
 

@@ -31,7 +31,7 @@ pub(crate) use sse::{SseEvent, SseMarks};
 pub(crate) use step::honest;
 pub use step::{StepHttpClient, may_be_sent};
 
-use super::held;
+use super::lock;
 use super::scrub::Scrub;
 use crate::model::FailureKind;
 use crate::port::{Clock, Secret};
@@ -127,7 +127,7 @@ impl Http {
     /// Returns a scrub that removes the secrets of a call from texts.
     pub(crate) fn scrub<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) -> Scrub {
         let secrets: Vec<Secret> = secrets.into_iter().cloned().collect();
-        let mut last = held(&self.last_scrub);
+        let mut last = lock(&self.last_scrub);
         if last.0 != secrets {
             *last = (secrets.clone(), Scrub::new(&secrets));
         }
@@ -165,7 +165,7 @@ impl Http {
         }
         let fault = |error: &reqwest::Error| fault::of_request(error, &origin, call.connect_timeout, call.scrub);
         let request = request.build().map_err(|error| fault(&error))?;
-        let is_repeatable = call.is_repeatable && held(&self.answered).contains(&origin);
+        let is_repeatable = call.is_repeatable && lock(&self.answered).contains(&origin);
         let again = if is_repeatable { request.try_clone() } else { None };
         let sent = async {
             match (client.execute(request).await, again) {
@@ -182,7 +182,7 @@ impl Http {
             let message = format!("{origin} gave no answer within {}", in_words(silence));
             HttpFault::after_sending(call.scrub.failure(FailureKind::Timeout, message))
         })??;
-        held(&self.answered).insert(origin.clone());
+        lock(&self.answered).insert(origin.clone());
         HttpAnswer::new(response, origin, Arc::clone(&self.settings), call.scrub.clone())
     }
 }

@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 
 use super::super::data::failure;
 use super::super::files;
-use super::super::folder::held;
+use super::super::folder::check_links;
 use super::super::own::ManyReads;
 use super::index::FileStamp;
 use crate::diagnostic::visible;
@@ -56,7 +56,7 @@ pub(super) fn documents(request: &SearchRequest, own: &ManyReads) -> Result<BTre
             true => "the run gave it no files".to_owned(),
             false => {
                 let given = if request.given.is_some() { ", and the run gave it no files" } else { "" };
-                let (patterns, folder) = (patterns.join(" or "), files::shown(&home));
+                let (patterns, folder) = (patterns.join(" or "), files::shown_path(&home));
                 format!("no file in {folder} fits {}{given}; hidden files and links do not count", visible(&patterns))
             }
         };
@@ -74,13 +74,14 @@ fn written(request: &SearchRequest, own: &ManyReads) -> Result<BTreeMap<String, 
             None => {
                 own.may_read(&pattern.root)?;
                 let shown = from_project(&request.project, &pattern.root);
-                held(&request.project, &pattern.root, &shown, false)?;
+                check_links(&request.project, &pattern.root, &shown, false)?;
                 let stamp = stamp(&pattern.root).ok_or_else(|| missing(&pattern.root))?;
                 found.insert(shown, DocumentFile { path: pattern.root.clone(), stamp, origin });
             }
             Some(matcher) => {
                 let inside = files::fitting(&pattern.root, &|path| matcher.fits(path), MOST_DOCUMENTS).ok_or_else(|| too_many(pattern))?;
-                let is_linked = held(&request.project, &pattern.root, &from_project(&request.project, &pattern.root), false).is_err();
+                let is_linked =
+                    check_links(&request.project, &pattern.root, &from_project(&request.project, &pattern.root), false).is_err();
                 for path in inside.into_iter().filter(|_| !is_linked).map(|inside| pattern.root.join(inside)) {
                     if own.may_read(&path).is_ok()
                         && let Some(stamp) = stamp(&path)
@@ -102,7 +103,7 @@ pub(super) fn is_in_place(project: &Path, document: &DocumentFile, own: &ManyRea
     let path = &document.path;
     own.may_read(path).is_ok()
         && match document.origin {
-            DocumentOrigin::Written => held(project, path, &from_project(project, path), false).is_ok(),
+            DocumentOrigin::Written => check_links(project, path, &from_project(project, path), false).is_ok(),
             DocumentOrigin::Given => path.canonicalize().is_ok_and(|place| place == *path),
         }
 }
@@ -120,7 +121,7 @@ fn from_project(project: &Path, path: &Path) -> String {
 }
 
 fn missing(path: &Path) -> Failure {
-    let shown = files::shown(path);
+    let shown = files::shown_path(path);
     let message = match path.is_dir() {
         true => format!("the document {shown} is a folder; name the files in it"),
         false => format!("the document {shown} does not exist{}, or is no file", files::looked_in(path)),

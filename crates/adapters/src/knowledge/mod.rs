@@ -27,7 +27,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::data::{failure, on_thread};
-use super::held;
+use super::lock;
 use super::own::OwnFiles;
 use crate::diagnostic::visible;
 use crate::event::Failure;
@@ -81,7 +81,7 @@ impl DocumentSearch for Documents {
                 );
                 failure(FailureKind::Timeout, message)
             };
-            tokio::time::timeout(timeout, documents.found(Arc::new(request))).await.map_err(slow)?
+            tokio::time::timeout(timeout, documents.find(Arc::new(request))).await.map_err(slow)?
         })
     }
 }
@@ -91,7 +91,7 @@ type SharedIndex = Arc<std::sync::Mutex<DocumentIndex>>;
 
 impl Documents {
     /// Only a look at its pages shows that an index is damaged: it is made anew once, whatever was being done.
-    async fn found(self, request: Arc<SearchRequest>) -> Result<FoundPieces, Failure> {
+    async fn find(self, request: Arc<SearchRequest>) -> Result<FoundPieces, Failure> {
         match self.found_in(&request, None).await {
             Err(IndexError::Damaged(why)) => self.found_in(&request, Some(why)).await.map_err(of_index),
             found => found.map_err(of_index),
@@ -206,7 +206,7 @@ async fn on_index<T: Send + 'static>(
     work: impl FnOnce(&mut DocumentIndex) -> Result<T, IndexError> + Send + 'static,
 ) -> Result<T, IndexError> {
     let index = Arc::clone(index);
-    on_thread(permits, request.timeout, "The search", move |_| Ok(work(&mut held(&index)))).await?
+    on_thread(permits, request.timeout, "The search", move |_| Ok(work(&mut lock(&index)))).await?
 }
 
 /// How long to wait before a request is made again; `None`: it is not.

@@ -79,7 +79,7 @@ struct Counting {
 
 impl Embedder for Counting {
     fn embed(&self, _: EmbedEndpoint, texts: Vec<String>) -> Pending<Embedded> {
-        held(&self.asked).extend(texts.iter().cloned());
+        lock(&self.asked).extend(texts.iter().cloned());
         let fails = self.failing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
         Box::pin(async move {
             if fails {
@@ -379,7 +379,7 @@ fn the_nearest_meaning_is_found_and_vectors_are_made_once() {
     let first = found_by(&embedder, request("dog")).unwrap();
     assert_eq!(texts(&first), ["a dog", "a cat and a dog"]);
     assert!(first.pieces.first().is_some_and(|piece| piece.score > 0.99));
-    assert_eq!((first.tokens, held(&embedder.asked).len()), (4, 4), "equal texts share a vector");
+    assert_eq!((first.tokens, lock(&embedder.asked).len()), (4, 4), "equal texts share a vector");
     let second = found_by(&embedder, request("cat")).unwrap();
     assert_eq!((texts(&second), second.tokens), (vec!["a cat", "a cat"], 1));
     project.write("b.md", "two cats");
@@ -396,7 +396,7 @@ fn a_request_for_vectors_is_made_again_as_often_as_its_model_says() {
     let request = || SearchRequest { mode: SearchMode::Both, embed: Some(endpoint()), ..project.request(&["*.md"], "cat") };
     let embedder = Arc::new(Counting { failing: 3.into(), ..Counting::default() });
     assert_eq!(found_by(&embedder, request()).unwrap_err().kind, FailureKind::ServerError);
-    assert_eq!(held(&embedder.asked).len(), 3);
+    assert_eq!(lock(&embedder.asked).len(), 3);
     let embedder = Arc::new(Counting { failing: 2.into(), ..Counting::default() });
     assert_eq!(texts(&found_by(&embedder, request()).unwrap()), ["a cat"]);
 }
@@ -413,7 +413,7 @@ fn secrets_do_not_reach_an_endpoint() {
         ..project.request(&["*.md"], "canary-7Q cat")
     };
     found_by(&embedder, request).unwrap();
-    assert_eq!(*held(&embedder.asked), ["the key is ***, says the cat", "*** cat"]);
+    assert_eq!(*lock(&embedder.asked), ["the key is ***, says the cat", "*** cat"]);
 }
 
 #[test]

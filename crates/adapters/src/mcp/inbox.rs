@@ -11,8 +11,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::questions;
 use crate::diagnostic::cut_words;
 use crate::event::{Failure, ServerQuestion};
-use crate::held;
 use crate::http::HttpFault;
+use crate::lock;
 use crate::model::FailureKind;
 use crate::scrub::{Scrub, visible};
 
@@ -80,7 +80,7 @@ impl Inbox {
 
     /// Returns the id for a new request, and the channel that receives its answer.
     pub(super) fn expect(&self) -> Result<(u64, oneshot::Receiver<Result<Said, HttpFault>>), Failure> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         if let Some(failure) = &inner.closed {
             return Err(failure.clone());
         }
@@ -94,7 +94,7 @@ impl Inbox {
     /// Lets a call ask a person, until it is forgotten. Returns the channel that receives its questions.
     pub(super) fn may_ask(&self, id: u64) -> mpsc::Receiver<LiveQuestion> {
         let (sender, receiver) = mpsc::channel(MOST_ASKED);
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         inner.asking.insert(id, sender);
         inner.running.insert(id);
         receiver
@@ -102,12 +102,12 @@ impl Inbox {
 
     /// Marks a call as paused: the server waits for a person's answer before it continues.
     pub(super) fn pauses(&self, id: u64) {
-        held(&self.inner).running.remove(&id);
+        lock(&self.inner).running.remove(&id);
     }
 
     /// Marks a call as running again: the server has received the answer.
     pub(super) fn resumes(&self, id: u64) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         if inner.asking.contains_key(&id) {
             inner.running.insert(id);
         }
@@ -115,7 +115,7 @@ impl Inbox {
 
     /// Stops waiting for an answer. If it arrives later, it is dropped.
     pub(super) fn forget(&self, id: u64) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         inner.waiting.remove(&id);
         inner.asking.remove(&id);
         inner.running.remove(&id);
@@ -124,17 +124,17 @@ impl Inbox {
 
     /// Takes the last progress that the server reported for the most recently forgotten request.
     pub(super) fn take_progress(&self) -> Option<String> {
-        held(&self.inner).last_progress.take()
+        lock(&self.inner).last_progress.take()
     }
 
     /// Stores the last progress that the server reported for an abandoned task.
     pub(super) fn tell_progress(&self, told: &str) {
-        held(&self.inner).last_progress = Some(self.scrub.short_quote(told));
+        lock(&self.inner).last_progress = Some(self.scrub.short_quote(told));
     }
 
     /// Whether a request still waits for this answer.
     pub(super) fn awaits(&self, id: u64) -> bool {
-        held(&self.inner).waiting.contains_key(&id)
+        lock(&self.inner).waiting.contains_key(&id)
     }
 
     /// Reads one message. Returns the messages to send back.
@@ -156,7 +156,7 @@ impl Inbox {
         let message = match crate::http::read_json(bytes) {
             Ok(message @ (Value::Object(_) | Value::Array(_))) => message,
             _ => {
-                let mut inner = held(&self.inner);
+                let mut inner = lock(&self.inner);
                 inner.noise += 1;
                 if inner.noise > MOST_NOISE {
                     let first = self.scrub.short_quote(&String::from_utf8_lossy(bytes));
@@ -181,7 +181,7 @@ impl Inbox {
     }
 
     fn message(&self, of: Option<u64>, mut message: Value) -> Result<Option<Value>, Failure> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
         let id = message.get("id").filter(|id| !id.is_null()).cloned();
         let Some(method) = method else {
@@ -197,7 +197,7 @@ impl Inbox {
                 inner.running.remove(&number);
             }
             let neither = || Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "an answer without result and error", None));
-            let _ = sender.send(Ok(said(&mut message).unwrap_or_else(neither)));
+            let _ = sender.send(Ok(take_outcome(&mut message).unwrap_or_else(neither)));
             return Ok(None);
         };
         let progress = if method == "notifications/progress" { progress(&message) } else { None };
@@ -227,7 +227,7 @@ impl Inbox {
 
     /// Closes the inbox when the server is gone: all waiting requests fail with `failure`, and no new ones are accepted.
     pub(super) fn close(&self, failure: Failure) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         if inner.closed.is_some() {
             return;
         }
@@ -240,12 +240,12 @@ impl Inbox {
 
     /// Why no new requests are accepted.
     pub(super) fn closed(&self) -> Option<Failure> {
-        held(&self.inner).closed.clone()
+        lock(&self.inner).closed.clone()
     }
 
     /// Notes that this run has not received yet, one sentence each. Every run that uses the server receives them.
     pub(super) fn notes(&self, run: &Arc<str>) -> Vec<String> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         let noise = std::mem::take(&mut inner.noise);
         if noise > 0 {
             let noun = if noise == 1 { "line that is not a message" } else { "lines that are not messages" };
@@ -262,30 +262,30 @@ impl Inbox {
 
     /// A run stops using the server.
     pub(super) fn leave(&self, run: &str) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         inner.heard.remove(run);
         inner.tidy();
     }
 
     /// How often the server reported, or may have missed reporting, that its tools changed.
     pub(super) fn changes(&self) -> u64 {
-        held(&self.inner).changes
+        lock(&self.inner).changes
     }
 
     /// Counts a possible change of the tools that was not reported.
     pub(super) fn may_have_changed(&self) {
-        held(&self.inner).changes += 1;
+        lock(&self.inner).changes += 1;
     }
 
     /// Resets the bounds on unexpected messages, after an answer that did not arrive as a message here.
     pub(super) fn answered(&self) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         (inner.unasked, inner.progressed) = (0, 0);
     }
 
     /// Adds a note for the record.
     pub(super) fn note(&self, what: String) {
-        held(&self.inner).note(what);
+        lock(&self.inner).note(what);
     }
 }
 
@@ -352,7 +352,7 @@ fn progress(message: &Value) -> Option<(u64, String)> {
 }
 
 /// Takes the result or the error of an answer; `None` if it has neither.
-pub(super) fn said(answer: &mut Value) -> Option<Said> {
+pub(super) fn take_outcome(answer: &mut Value) -> Option<Said> {
     match (answer.get_mut("error").map(Value::take), answer.get_mut("result").map(Value::take)) {
         (Some(error), _) if !error.is_null() => Some(Err(error_of(error))),
         (_, result) => result.map(Ok),

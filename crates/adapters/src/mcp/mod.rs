@@ -60,9 +60,9 @@ pub use self::shared::{Lent, SharedServers};
 use self::tools::{CallEnd, patience};
 use self::web::Web;
 use super::agreed::Agreed;
-use super::held;
 use super::http::{Http, HttpFault, honest, in_words};
 use super::kept_files::KeptFiles;
+use super::lock;
 use super::scrub::visible;
 use super::started::Started;
 use crate::event::Failure;
@@ -324,7 +324,7 @@ impl McpServers {
             .await
             .unwrap_or_else(|_| Err(session.fault(FailureKind::Timeout, "it did not list its resources in time (connect_timeout)")));
         let resources = resources.map_err(|fault| named(server, fault))?;
-        let _alone = held(&self.pinning);
+        let _alone = lock(&self.pinning);
         let pins = Pins::read(&server.project)?;
         Ok(ServerLook {
             version: session.version().to_string(),
@@ -368,18 +368,18 @@ impl McpServers {
     async fn reached(&self, server: &ToolServer) -> Result<(Arc<ServerSession>, Arc<ListedTools>), HttpFault> {
         let until = Instant::now() + patience(server.connect_timeout);
         let (mut session, is_found) = self.session(server).await?;
-        let mut listed = self.told(server, &session, until).await;
+        let mut listed = self.list_tools(server, &session, until).await;
         // A session that an earlier run left behind may have failed since.
         if listed.is_err() && is_found {
             self.entry(server).forget(&Arc::downgrade(&session)).await;
             session = self.session(server).await?.0;
-            listed = self.told(server, &session, until).await;
+            listed = self.list_tools(server, &session, until).await;
         }
         Ok((session, listed.map_err(|fault| named(server, fault))?))
     }
 
-    async fn told(&self, server: &ToolServer, session: &Arc<ServerSession>, until: Instant) -> Result<Arc<ListedTools>, HttpFault> {
-        let mut doubt = Doubt::of(self.entry(server), session);
+    async fn list_tools(&self, server: &ToolServer, session: &Arc<ServerSession>, until: Instant) -> Result<Arc<ListedTools>, HttpFault> {
+        let mut doubt = Doubt::new(self.entry(server), session);
         let listed = timeout_at(until, session.list()).await.unwrap_or_else(|_| {
             let (time, last) = (in_words(server.connect_timeout), session.link.last_line());
             let own = || session.fault(FailureKind::Timeout, &format!("it did not list its tools within {time} (connect_timeout){last}"));
@@ -395,7 +395,7 @@ impl McpServers {
         let (project, identity) = (server.project.clone(), server.identity.clone());
         // Blocking disk access must not delay communication with other servers.
         let compared = tokio::task::spawn_blocking(move || -> Result<Difference, Failure> {
-            let _alone = held(&pinning);
+            let _alone = lock(&pinning);
             let mut pins = Pins::read(&project)?;
             let difference = pins.difference(&identity, &said);
             if difference.is_first {
@@ -413,7 +413,7 @@ impl McpServers {
             Some((open, _)) => Arc::clone(open.session()),
             None => self.session(&call.server).await?.0,
         };
-        let mut doubt = Doubt::of(self.entry(&call.server), &session);
+        let mut doubt = Doubt::new(self.entry(&call.server), &session);
         let answer = session.call(call, parked).await;
         doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
         let notes = session.inbox().notes(&call.server.run);
@@ -429,7 +429,7 @@ impl McpServers {
 
     async fn resource(&self, call: &ResourceCall) -> Result<ResourceReply, Failure> {
         let (session, _) = self.session(&call.server).await?;
-        let mut doubt = Doubt::of(self.entry(&call.server), &session);
+        let mut doubt = Doubt::new(self.entry(&call.server), &session);
         let answer = session.read(call).await;
         doubt.is_settled = !matches!(&answer, Err(fault) if fault.may_have_acted && fault.failure.kind == FailureKind::Timeout);
         let notes = session.inbox().notes(&call.server.run);
@@ -441,7 +441,7 @@ impl McpServers {
     }
 
     /// Stores the content of a resource as a file, with an extension for its kind.
-    async fn kept(&self, file: &ResourceFile) -> Result<PathBuf, Failure> {
+    async fn store_resource(&self, file: &ResourceFile) -> Result<PathBuf, Failure> {
         let wrong = |why: &str| Failure::new(FailureKind::BadResponse, format!("the content of a resource {why}"));
         let content = protocol::resource_file(file).ok_or_else(|| wrong("is no base64"))?;
         self.pictures.keep(vec![content]).await?.pop().ok_or_else(|| wrong("finds no room among the files that servers gave"))
@@ -470,7 +470,7 @@ struct Doubt {
 }
 
 impl Doubt {
-    fn of(entry: Arc<PooledServer>, session: &Arc<ServerSession>) -> Doubt {
+    fn new(entry: Arc<PooledServer>, session: &Arc<ServerSession>) -> Doubt {
         Doubt { entry, session: Arc::downgrade(session), is_settled: false }
     }
 }
@@ -537,7 +537,7 @@ impl ToolServers for McpServers {
 
     fn keep(&self, file: ResourceFile) -> Pending<PathBuf> {
         let own = self.clone();
-        Box::pin(async move { own.kept(&file).await })
+        Box::pin(async move { own.store_resource(&file).await })
     }
 
     fn has_ended(&self, call: &str) -> bool {

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::web::{LONGEST_ID, LONGEST_WAIT, RESUME_AFTER, Web, WebEndpoint};
 use crate::event::Failure;
-use crate::held;
 use crate::http::{HttpAnswer, HttpFault, ReadProgress, SseMarks};
+use crate::lock;
 use crate::port::Secret;
 
 /// Maximum silence on a stream; after that the server may be gone.
@@ -55,7 +55,7 @@ impl Web {
             request: request.map(|request| request.to_string().into_bytes()),
         };
         let task = tokio::spawn(listener.listen()).abort_handle();
-        let before = held(&self.listening).replace(task);
+        let before = lock(&self.listening).replace(task);
         before.iter().for_each(tokio::task::AbortHandle::abort);
     }
 }

@@ -17,8 +17,8 @@ use super::session::{ServerLink, ServerSession};
 use super::web::Trouble;
 use crate::environment::random_name;
 use crate::event::{Failure, FailureKind, ServerQuestion, ServerQuestions};
-use crate::held;
 use crate::http::HttpFault;
+use crate::lock;
 use crate::port::ServerCall;
 
 /// Maximum number of calls of a process that wait for a person.
@@ -177,7 +177,7 @@ impl ParkedCalls {
     /// # Errors
     /// Fails if too many calls wait.
     pub(super) fn park(&self, run: &Arc<str>, question: ServerQuestion, open: Box<LiveCall>) -> Result<ServerQuestions, HttpFault> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         if inner.len() >= MOST_PARKED {
             let message = format!("it asks a person, and {MOST_PARKED} calls wait for one already");
             return Err(HttpFault::after_sending(Failure::new(FailureKind::Limit, message)));
@@ -190,7 +190,7 @@ impl ParkedCalls {
 
     /// Whether a call needs no answer any more.
     pub(super) fn has_ended(&self, name: &str) -> bool {
-        held(&self.inner).get_mut(name).is_none_or(|(_, open)| open.has_ended())
+        lock(&self.inner).get_mut(name).is_none_or(|(_, open)| open.has_ended())
     }
 
     /// The parked call that `call` continues, with the person's answer; `None` if it continues none.
@@ -200,7 +200,7 @@ impl ParkedCalls {
     pub(super) fn continued(&self, call: &ServerCall) -> Result<Option<(Box<LiveCall>, Value)>, HttpFault> {
         let Some(given) = &call.answers else { return Ok(None) };
         let Some(name) = given.state.as_ref().and_then(|state| state.get(KEY)).and_then(Value::as_str) else { return Ok(None) };
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         match inner.remove(name).filter(|(run, _)| *run == call.server.run) {
             Some((_, open)) => Ok(Some((open, given.answers.get(LIVE).cloned().unwrap_or_else(|| json!({ "action": "cancel" }))))),
             None => {
@@ -212,7 +212,7 @@ impl ParkedCalls {
 
     /// Removes and returns the calls of a run that ends, or of all runs if `run` is `None`.
     pub(super) fn leave(&self, run: Option<&str>) -> Vec<LiveCall> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         let names: Vec<String> =
             inner.iter().filter(|(_, (own, _))| run.is_none_or(|run| **own == *run)).map(|(name, _)| name.clone()).collect();
         names.iter().filter_map(|name| inner.remove(name)).map(|(_, open)| *open).collect()

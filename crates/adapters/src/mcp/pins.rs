@@ -131,13 +131,13 @@ impl Pins {
     pub fn read(project: &Path) -> Result<Pins, PinsError> {
         let path = file(project);
         match files::read_text(&path, LARGEST) {
-            Ok(text) => Pins::of(&text).map_err(|source| PinsError::Broken(path, source)),
+            Ok(text) => Pins::parse(&text).map_err(|source| PinsError::Broken(path, source)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Pins { flow: VERSION, ..Pins::default() }),
             Err(source) => Err(PinsError::Unreadable(path, source)),
         }
     }
 
-    fn of(text: &str) -> Result<Pins, PinsProblem> {
+    fn parse(text: &str) -> Result<Pins, PinsProblem> {
         if let Some(line) = text.lines().position(is_conflict) {
             return Err(PinsProblem::Conflict(line + 1));
         }

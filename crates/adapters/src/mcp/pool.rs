@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 
 use super::session::ServerSession;
 use crate::event::Failure;
-use crate::held;
+use crate::lock;
 use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
 
 /// Maximum number of servers kept while no run uses them.
@@ -67,22 +67,22 @@ impl Uses {
 impl ServerPool {
     /// The entry of a server. Registers the server's run as one of its users.
     pub(super) fn entry(&self, server: &ToolServer, private_hosts: &[String]) -> Arc<PooledServer> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         let entry = Arc::clone(inner.servers.entry(key(server, private_hosts)).or_default());
-        held(&entry.uses).runs.entry(Arc::clone(&server.run)).or_default();
+        lock(&entry.uses).runs.entry(Arc::clone(&server.run)).or_default();
         entry
     }
 
     /// Registers a program that was started.
     pub(super) fn started(&self, ended: watch::Receiver<bool>) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         inner.programs.retain(|ended| !*ended.borrow());
         inner.programs.push(ended);
     }
 
     /// Removes a run. Returns the servers that it used, and the idle servers that exceed the limit.
     pub(super) fn leave(&self, run: &str) -> (Vec<Arc<PooledServer>>, Vec<Arc<PooledServer>>) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         inner.left += 1;
         let now = inner.left;
         let used = inner.servers.values().filter(|entry| entry.leave(run, now)).cloned().collect();
@@ -96,9 +96,9 @@ impl ServerPool {
 
     /// Removes all servers and programs, so that they can be ended.
     pub(super) fn drain(&self) -> (Vec<Arc<PooledServer>>, Vec<watch::Receiver<bool>>) {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         let entries: Vec<Arc<PooledServer>> = inner.servers.drain().map(|(_, entry)| entry).collect();
-        entries.iter().for_each(|entry| held(&entry.uses).stop_opening());
+        entries.iter().for_each(|entry| lock(&entry.uses).stop_opening());
         (entries, std::mem::take(&mut inner.programs))
     }
 }
@@ -106,7 +106,7 @@ impl ServerPool {
 impl PooledServer {
     /// Counts a start of the server for a run. Returns the count before.
     pub(super) fn begins_for(&self, run: &Arc<str>) -> u32 {
-        let mut uses = held(&self.uses);
+        let mut uses = lock(&self.uses);
         let begun = uses.runs.entry(Arc::clone(run)).or_default();
         *begun += 1;
         *begun - 1
@@ -114,33 +114,33 @@ impl PooledServer {
 
     /// Records that an early start failed. It does not count as a start for the run.
     pub(super) fn failed_early(&self, run: &Arc<str>, why: Failure) {
-        let mut uses = held(&self.uses);
+        let mut uses = lock(&self.uses);
         uses.runs.insert(Arc::clone(run), 0);
         uses.failed_early.insert(Arc::clone(run), why);
     }
 
     /// Takes the failure of an early start for a run.
     pub(super) fn early_failure(&self, run: &str) -> Option<Failure> {
-        held(&self.uses).failed_early.remove(run)
+        lock(&self.uses).failed_early.remove(run)
     }
 
     /// Whether a run has not used the server yet.
     pub(super) fn is_new_to(&self, run: &str) -> bool {
-        held(&self.uses).runs.get(run).is_none_or(|begun| *begun == 0)
+        lock(&self.uses).runs.get(run).is_none_or(|begun| *begun == 0)
     }
 
     /// Whether several runs use it.
     pub(super) fn is_shared(&self) -> bool {
-        held(&self.uses).runs.len() > 1
+        lock(&self.uses).runs.len() > 1
     }
 
     /// Records the task that starts the server, whichever run waits for it.
     pub(super) fn opens(&self, task: AbortHandle) {
-        held(&self.uses).opening = Some(task);
+        lock(&self.uses).opening = Some(task);
     }
 
     fn leave(&self, run: &str, now: u64) -> bool {
-        let mut uses = held(&self.uses);
+        let mut uses = lock(&self.uses);
         let has_used = uses.runs.remove(run).is_some();
         uses.failed_early.remove(run);
         if has_used && uses.runs.is_empty() {
@@ -152,12 +152,12 @@ impl PooledServer {
 
     /// Whether no run uses it and it is not running.
     fn is_empty(&self) -> bool {
-        held(&self.uses).runs.is_empty()
+        lock(&self.uses).runs.is_empty()
             && self.session.try_lock().is_ok_and(|open| open.as_ref().is_none_or(|session| !session.link.is_open()))
     }
 
     fn idle_since(&self) -> Option<u64> {
-        let uses = held(&self.uses);
+        let uses = lock(&self.uses);
         uses.runs.is_empty().then_some(uses.left)
     }
 

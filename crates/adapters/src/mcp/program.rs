@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use super::inbox::Inbox;
 use crate::environment::program_path;
 use crate::event::Failure;
-use crate::held;
+use crate::lock;
 use crate::model::FailureKind;
 use crate::os::ProcessGroup;
 use crate::port::{Secret, ToolServer};
@@ -75,7 +75,7 @@ impl ServerProgram {
         ProcessGroup::led_by(&mut command).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let cannot = |e: std::io::Error| unavailable(format!("server \"{name}\" cannot be started: {e}"));
         let mut child = Command::from(command).kill_on_drop(true).spawn().map_err(cannot)?;
-        let group = child.id().and_then(ProcessGroup::of).ok_or_else(|| unavailable("the process has no id".into()))?;
+        let group = child.id().and_then(ProcessGroup::with_leader).ok_or_else(|| unavailable("the process has no id".into()))?;
         let watcher = Command::from(watching(group, None, &[])).spawn().inspect_err(|_| group.kill()).map_err(cannot)?;
         let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take()) else {
             return Err(unavailable("the process has no standard input or output".into()));
@@ -122,7 +122,7 @@ impl ServerProgram {
 
     /// A run starts to use the program, alone or together with others. Output that was written for earlier runs is not shown.
     pub(super) fn joined(&self, is_shared: bool) {
-        let mut tail = held(&self.tail);
+        let mut tail = lock(&self.tail);
         tail.is_mixed = is_shared;
         if !is_shared {
             tail.end.forget();
@@ -131,7 +131,7 @@ impl ServerProgram {
 
     /// The last line of standard error, for a message; empty if there is none, or if it may belong to another run.
     pub(super) fn last_line(&self) -> String {
-        let tail = held(&self.tail);
+        let tail = lock(&self.tail);
         let text = self.inbox.scrub.hidden(&String::from_utf8_lossy(tail.end.whole())).into_owned();
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).filter(|_| !tail.is_mixed);
         last.map(|line| format!("; its last output: {}", self.inbox.scrub.quote(line, tail.end.is_cut()))).unwrap_or_default()
@@ -204,7 +204,7 @@ impl Keeper {
     }
 
     fn failure(&self, how: &str) -> Failure {
-        let tail = held(&self.tail);
+        let tail = lock(&self.tail);
         // Secrets are hidden before lines are joined and characters escaped, because a secret may span lines.
         let text = String::from_utf8_lossy(tail.end.whole());
         let text = self.inbox.scrub.hidden(&text);
@@ -235,7 +235,7 @@ async fn drain(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Tail>>) {
         if read == 0 {
             return;
         }
-        let mut tail = held(&tail);
+        let mut tail = lock(&tail);
         tail.end.add(&piece[..read]);
     }
 }

@@ -16,8 +16,8 @@ use super::program::ServerProgram;
 use super::protocol::{self, Offers, STATELESS};
 use super::web::{Trouble, Web};
 use crate::event::{Failure, FailureKind, ServerTool};
-use crate::held;
 use crate::http::{HttpFault, in_words};
+use crate::lock;
 
 /// How long a program that did not answer a call in time has to answer a ping.
 const PROOF_OF_LIFE: Duration = Duration::from_secs(2);
@@ -165,24 +165,24 @@ impl ServerSession {
 
     /// The agreed protocol version.
     pub(super) fn version(&self) -> ProtocolVersion {
-        held(&self.version).clone()
+        lock(&self.version).clone()
     }
 
     /// The server's instructions.
     pub(super) fn instructions(&self) -> String {
-        held(&self.instructions).clone()
+        lock(&self.instructions).clone()
     }
 
     /// Which kinds of things it offers.
     pub(super) fn gives(&self) -> Offers {
-        *held(&self.gives)
+        *lock(&self.gives)
     }
 
     fn speak(&self, version: ProtocolVersion) {
         if let ServerLink::Web(web) = &self.link {
             web.agree(version.clone());
         }
-        *held(&self.version) = version;
+        *lock(&self.version) = version;
     }
 
     /// The fault of a timeout, if not the server was waited for, but the host that issues its tokens: nothing was sent to the server.
@@ -266,8 +266,8 @@ impl ServerSession {
         if gives == Offers::default() {
             return Err(self.fault(FailureKind::BadResponse, "it has neither tools nor resources"));
         }
-        *held(&self.gives) = gives;
-        *held(&self.instructions) = protocol::instructions(result);
+        *lock(&self.gives) = gives;
+        *lock(&self.instructions) = protocol::instructions(result);
         self.takes_tasks.store(self.version().has_initialize() && protocol::takes_tasks(result), Ordering::Relaxed);
         // Some servers send their questions on the stream of notifications.
         if !protocol::tells_changes(result) && !self.asks_live() {

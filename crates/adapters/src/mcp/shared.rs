@@ -12,8 +12,8 @@ use super::McpServers;
 use super::auth::LoginCommand;
 use crate::agreed::Agreed;
 use crate::event::Failure;
-use crate::held;
 use crate::http::{Http, HttpSettings};
+use crate::lock;
 use crate::model::FailureKind;
 use crate::port::{Clock, Pending, ResourceCall, ResourceFile, ResourceReply, ServerCall, ServerReply, ToolList, ToolServer, ToolServers};
 
@@ -48,7 +48,7 @@ impl SharedServers {
     /// Lends the servers to a run. The run may reach these hosts in private networks, only starts programs that were agreed to, and shows `command`
     /// as the way to log in.
     pub fn lend(&self, run: &str, private_hosts: &[String], agreed: Option<Arc<Agreed>>, command: LoginCommand) -> Lent {
-        let mut https = held(&self.https);
+        let mut https = lock(&self.https);
         let http = https.entry(private_hosts.to_vec()).or_insert_with(|| connections(private_hosts, &self.clock)).clone();
         let servers = McpServers { http, agreed, ..self.servers.clone() }.with_login_command(command);
         Lent { servers, on: self.on.clone(), run: run.into() }

@@ -69,7 +69,7 @@ impl ServerSession {
         let id = id.ok_or_else(|| wrong("its task has no name".to_owned()))?.to_owned();
         let mut open = OpenTask { session: self, id, has_ended: false, status: None };
         loop {
-            open.status = told(&task);
+            open.status = status_message(&task);
             let more = open.status.as_ref().map(|status| format!(": {status}")).unwrap_or_default();
             match task.get("status").and_then(Value::as_str).unwrap_or("none") {
                 "working" => {}
@@ -106,7 +106,7 @@ impl ServerSession {
 }
 
 /// The status message of a task.
-fn told(task: &Value) -> Option<String> {
+fn status_message(task: &Value) -> Option<String> {
     let text = task.get("statusMessage").and_then(Value::as_str)?;
     Some(cut_words(text, LONGEST_STATUS)).filter(|text| !text.trim().is_empty())
 }

@@ -17,8 +17,8 @@ use super::session::{ListedTools, NO_SESSION, ServerLink, ServerSession};
 use super::tasks;
 use super::web::Trouble;
 use crate::event::{Failure, FailureKind, ServerQuestion, ServerTool, TraceContext};
-use crate::held;
 use crate::http::{HttpFault, in_words};
+use crate::lock;
 use crate::port::{INSTRUCTIONS, ServerCall, ServerReply};
 use crate::scrub::visible;
 
@@ -97,7 +97,7 @@ impl ServerSession {
         let named = |item: &Value| item.get("name").and_then(Value::as_str).map(str::to_owned);
         let as_tasks = items.iter().filter(|item| tasks::are_required(item)).filter_map(named).collect();
         let listed = Arc::new(ListedTools { as_tasks, hash: protocol::hash(&json!(said)), said, tools, left_out, changes });
-        let mut last = held(&self.listed);
+        let mut last = lock(&self.listed);
         if last.as_ref().is_none_or(|last| last.changes <= changes) {
             *last = Some(Arc::clone(&listed));
         }
@@ -145,7 +145,7 @@ impl ServerSession {
 
     /// The tools as last listed. They are listed again if they may have changed.
     async fn known(&self) -> Result<Arc<ListedTools>, HttpFault> {
-        let listed = held(&self.listed).clone();
+        let listed = lock(&self.listed).clone();
         match listed {
             Some(listed) if listed.changes == self.inbox().changes() => Ok(listed),
             _ => self.list().await,

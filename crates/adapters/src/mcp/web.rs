@@ -13,11 +13,11 @@ use tokio::task::AbortHandle;
 
 use super::auth::{Asker, Challenge, LoginCommand, Logins, ServerTokens};
 use super::headers::header_value;
-use super::inbox::{Inbox, Said, error_of, said};
+use super::inbox::{Inbox, Said, error_of, take_outcome};
 use super::protocol::STATELESS;
 use crate::event::Failure;
-use crate::held;
 use crate::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseMarks, read_json, status_class};
+use crate::lock;
 use crate::model::FailureKind;
 use crate::port::{Clock, Secret, ToolServer};
 use crate::scrub::Scrub;
@@ -156,16 +156,16 @@ impl Web {
 
     /// The server's last challenge.
     pub(super) fn wanted(&self) -> Option<Challenge> {
-        held(&self.wanted).clone()
+        lock(&self.wanted).clone()
     }
 
     fn agreed(&self) -> Handshake {
-        held(&self.agreed).clone()
+        lock(&self.agreed).clone()
     }
 
     /// Sets the protocol version for the following requests.
     pub(super) fn agree(&self, version: ProtocolVersion) {
-        held(&self.agreed).version = Some(version);
+        lock(&self.agreed).version = Some(version);
     }
 
     /// The session id, if the server uses sessions.
@@ -200,12 +200,12 @@ impl Web {
             let used = self.token();
             self.tokens.iter().for_each(ServerTokens::are_there);
             let answer = self.endpoint.ask("POST", self.headers(Some(message), more), Some(message.to_string().into_bytes())).await?;
-            let challenge = Challenge::of(answer.headers());
+            let challenge = Challenge::from_headers(answer.headers());
             let is_for_scopes = answer.status() == 403 && challenge.error.as_deref() == Some("insufficient_scope");
             if answer.status() != 401 && !is_for_scopes {
                 return Ok(answer);
             }
-            *held(&self.wanted) = Some(challenge.clone());
+            *lock(&self.wanted) = Some(challenge.clone());
             tries += 1;
             // The server has not processed the request, so it may be sent again.
             match &self.tokens {
@@ -261,7 +261,7 @@ impl Web {
         if greets(message) {
             let is_fine = |session: &&str| session.len() <= LONGEST_ID && session.bytes().all(|byte| byte.is_ascii_graphic());
             let session = answer.headers().get("mcp-session-id").and_then(|value| value.to_str().ok()).filter(is_fine);
-            held(&self.agreed).session = session.map(str::to_owned);
+            lock(&self.agreed).session = session.map(str::to_owned);
         }
         match answer.content_type().as_str() {
             "text/event-stream" => self.stream(id, answer).await,
@@ -327,7 +327,7 @@ impl Web {
             if is_answer && answer.is_none() {
                 self.endpoint.inbox.answered();
                 let neither = || Failure::new(FailureKind::BadResponse, "sent an answer without result and error");
-                answer = Some(said(&mut message).ok_or_else(neither)?);
+                answer = Some(take_outcome(&mut message).ok_or_else(neither)?);
             } else {
                 back.extend(self.endpoint.inbox.take_of(Some(id), message.to_string().as_bytes())?);
             }
@@ -369,7 +369,7 @@ impl Web {
     }
 
     pub(super) fn stop_listening(&self) {
-        let task = held(&self.listening).take();
+        let task = lock(&self.listening).take();
         task.iter().for_each(AbortHandle::abort);
     }
 

@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 
 use super::OtlpSettings;
 use crate::clock::SystemClock;
-use crate::held;
 use crate::http::{Http, HttpCall, HttpFault, HttpSettings};
+use crate::lock;
 use crate::port::{CallFacts, Secret};
 use crate::scrub::Scrub;
 
@@ -130,7 +130,7 @@ impl CollectorClient {
             }
         }
         if answer.status() >= 400 {
-            *held(&self.reason) = format!("{} answered {}", answer.origin, answer.status());
+            *lock(&self.reason) = format!("{} answered {}", answer.origin, answer.status());
         }
         let body = answer.bytes().await.unwrap_or_default();
         Ok(response.body(Bytes::from(body)).unwrap_or_default())
@@ -152,7 +152,7 @@ impl HttpClient for CollectorClient {
             let sent = sent
                 .map_err(|_| format!("no answer within {} s", TIMEOUT.as_secs()))
                 .and_then(|sent| sent.map_err(|fault| fault.failure.message));
-            sent.inspect_err(|why| held(&client.reason).clone_from(why))
+            sent.inspect_err(|why| lock(&client.reason).clone_from(why))
         });
         Box::pin(async move { Ok(sent.await??) })
     }

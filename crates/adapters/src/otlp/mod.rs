@@ -20,7 +20,7 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
 use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanData, SpanProcessor};
 
-use super::held;
+use super::lock;
 use crate::port::{Measurement, Metric, SpanRecord, Telemetry};
 use crate::telemetry::{SCOPE, instrument, metrics};
 use collector::Collector;
@@ -41,7 +41,7 @@ struct Losses(Mutex<(usize, String)>);
 
 impl Losses {
     fn add(&self, spans: usize, why: String) {
-        let mut lost = held(&self.0);
+        let mut lost = lock(&self.0);
         lost.0 += spans;
         lost.1 = why;
     }
@@ -97,7 +97,7 @@ impl Otlp {
         };
         let is_done = std::thread::Builder::new().name("telemetry end".into()).spawn(close).is_ok()
             && all.recv_timeout(most).is_ok_and(|closed| closed.is_ok());
-        let (spans, why) = held(&self.losses.0).clone();
+        let (spans, why) = lock(&self.losses.0).clone();
         match (why.is_empty(), is_done) {
             (true, true) => None,
             (true, false) => Some(format!("the collector did not take everything within {} s", most.as_secs())),
@@ -138,7 +138,7 @@ struct Watched<E> {
 impl<E> Watched<E> {
     fn seen(&self, spans: usize, result: OTelSdkResult) -> OTelSdkResult {
         if let Err(error) = &result {
-            let said = std::mem::take(&mut *held(&self.reason));
+            let said = std::mem::take(&mut *lock(&self.reason));
             self.losses.add(spans, if said.is_empty() { error.to_string() } else { said });
         }
         result

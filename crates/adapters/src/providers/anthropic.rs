@@ -110,7 +110,7 @@ fn messages(request: &ModelRequest, pictures: &Pictures) -> Vec<Value> {
     let whose = state::whose(request);
     let mut turns: Vec<(MessageRole, Vec<Value>)> = Vec::new();
     for message in request.messages.iter().filter(|message| !INSTRUCTING.contains(&message.role)) {
-        let blocks = blocks(message, state::of(message, &whose), pictures);
+        let blocks = blocks(message, state::state_from(message, &whose), pictures);
         match turns.last_mut() {
             Some((MessageRole::Tool, found)) if message.role == MessageRole::Tool => found.extend(blocks),
             _ if blocks.is_empty() => {}
@@ -134,7 +134,7 @@ fn blocks(message: &Message, state: Option<&Value>, pictures: &Pictures) -> Vec<
         json!({ "type": "tool_use", "id": id(&call.id), "name": call.tool, "input": input })
     };
     let source = |picture: &Picture| json!({ "type": "base64", "media_type": picture.media_type, "data": picture.base64 });
-    let pictures = pictures.of(message).map(|picture| json!({ "type": "image", "source": source(picture) }));
+    let pictures = pictures.in_message(message).map(|picture| json!({ "type": "image", "source": source(picture) }));
     if message.role == MessageRole::Tool {
         let content = if message.pictures.is_empty() { json!(message.text) } else { text.into_iter().chain(pictures).collect() };
         return vec![json!({ "type": "tool_result", "tool_use_id": message.call_id.as_deref().map(id), "content": content })];

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock, Mutex};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::held;
 use super::super::http::HttpFault;
+use super::super::lock;
 use super::draft::set;
 use super::host_of;
 use crate::event::{Failure, MessageRole};
@@ -89,13 +89,13 @@ impl Rejected {
         (request.base_url.clone(), request.model.clone(), request.wire)
     }
 
-    fn of(&self, request: &ModelRequest) -> BTreeSet<Addition> {
-        held(&self.0).get(&Self::key(request)).cloned().unwrap_or_default()
+    fn omitted(&self, request: &ModelRequest) -> BTreeSet<Addition> {
+        lock(&self.0).get(&Self::key(request)).cloned().unwrap_or_default()
     }
 
     /// Remembers what an endpoint answers without.
     pub(super) fn remember(&self, request: &ModelRequest, additions: impl IntoIterator<Item = Addition>) {
-        held(&self.0).entry(Self::key(request)).or_default().extend(additions);
+        lock(&self.0).entry(Self::key(request)).or_default().extend(additions);
     }
 }
 
@@ -106,13 +106,13 @@ pub(super) struct Dialect {
 }
 
 impl Dialect {
-    pub(super) fn of(request: &ModelRequest, rejected: &Rejected) -> Dialect {
+    pub(super) fn from_request(request: &ModelRequest, rejected: &Rejected) -> Dialect {
         let family = family(&request.base_url, request.endpoint.service);
         let known = match &request.endpoint.omit {
             Some(own) => own.as_slice(),
             None => family.map_or(&[][..], |family| &family.omit),
         };
-        let mut omitted = rejected.of(request);
+        let mut omitted = rejected.omitted(request);
         omitted.extend(known.iter().copied());
         Dialect { family, omitted }
     }

@@ -16,7 +16,7 @@ use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription};
 const MOST_CALLS: u64 = 8;
 
 /// The request with its tools described in words; `None` if it can be sent unchanged.
-pub(super) fn told(request: &ModelRequest) -> Option<ModelRequest> {
+pub(super) fn with_tools_in_words(request: &ModelRequest) -> Option<ModelRequest> {
     if request.tool_calls == ToolCalls::Native || request.tools.is_empty() {
         return None;
     }
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn tools_and_results_are_told_as_text_and_results_stay_data() {
-        let told = told(&asked()).unwrap();
+        let told = with_tools_in_words(&asked()).unwrap();
         let texts: Vec<(MessageRole, &str)> = told.messages.iter().map(|m| (m.role, m.text.as_str())).collect();
         assert!(texts[0].1.starts_with("Be brief.\n\nYou may use these tools:\n- time: Tells the time. Arguments"), "{}", texts[0].1);
         assert_eq!(
@@ -156,8 +156,10 @@ mod tests {
 
     #[test]
     fn the_schema_allows_calls_of_these_tools_or_an_answer_and_nothing_else() {
-        let schema =
-            told(&ModelRequest { schema: Some(json!({ "type": "object", "required": ["city"] })), ..asked() }).unwrap().schema.unwrap();
+        let schema = with_tools_in_words(&ModelRequest { schema: Some(json!({ "type": "object", "required": ["city"] })), ..asked() })
+            .unwrap()
+            .schema
+            .unwrap();
         let schema = jsonschema::validator_for(&schema).unwrap();
         let fits = |value: Value| schema.is_valid(&value);
         assert!(fits(json!({ "calls": [{ "tool": "time", "with": {} }] })));
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_request_without_tools_or_with_native_ones_goes_out_as_it_is() {
-        assert!(told(&ModelRequest { tools: vec![], ..asked() }).is_none());
-        assert!(told(&ModelRequest { tool_calls: ToolCalls::Native, ..asked() }).is_none());
+        assert!(with_tools_in_words(&ModelRequest { tools: vec![], ..asked() }).is_none());
+        assert!(with_tools_in_words(&ModelRequest { tool_calls: ToolCalls::Native, ..asked() }).is_none());
     }
 }

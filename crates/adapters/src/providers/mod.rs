@@ -35,8 +35,8 @@ use self::dialect::{Dialect, Rejected};
 use self::draft::DraftAnswer;
 use self::ended::{error_complaint, error_in};
 use self::pictures::Pictures;
-use super::held;
 use super::http::{Http, HttpAnswer, HttpCall, HttpFault, ReadProgress, SseEvent, connect_time, in_words as time_in_words, read_json};
+use super::lock;
 use super::own::OwnFiles;
 use super::scrub::Scrub;
 use crate::event::{Failure, TraceContext};
@@ -127,7 +127,7 @@ struct WireCall {
 }
 
 async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<ModelReply, HttpFault> {
-    let told = in_words::told(request);
+    let told = in_words::with_tools_in_words(request);
     let (accepted, renamed) = tool_schemas::accepted(told.as_ref().unwrap_or(request));
     let (answered, noted) = ask(client, &accepted, scrub).await?;
     let tokens = answered.reply.usage.map(|usage| (usage.input_tokens, usage.output_tokens));
@@ -137,7 +137,7 @@ async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub
     };
     let asked = if told.is_some() { request } else { &accepted };
     let spoken::Spoken { mut reply, thinks_first } = spoken::read(asked, answered).map_err(complain)?;
-    *held(&client.think_first).entry(state::whose(request)).or_default() |= thinks_first;
+    *lock(&client.think_first).entry(state::whose(request)).or_default() |= thinks_first;
     reply.notes.extend(noted);
     reply.notes.extend(window::cut(request, &reply));
     Ok(tool_schemas::as_the_server_names(reply, &renamed))
@@ -146,7 +146,7 @@ async fn attempt(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub
 /// Makes the call. What the endpoint rejects by name, and flow added by itself, is left out, and the call made again; that is noted.
 async fn ask(client: &HttpModelClient, request: &ModelRequest, scrub: &Scrub) -> Result<(DraftAnswer, Option<String>), HttpFault> {
     let pictures = pictures::load(request, &client.own).await?;
-    let mut dialect = Dialect::of(request, &client.rejected);
+    let mut dialect = Dialect::from_request(request, &client.rejected);
     let mut rejected = vec![];
     loop {
         match send(client, request, &dialect, &pictures, scrub).await {
@@ -191,7 +191,7 @@ async fn send(
         connect_timeout: connect_time(request.connect_timeout, request.timeout),
         scrub,
     };
-    let known = if request.listener.is_some() { held(&client.think_first).get(&state::whose(request)).copied() } else { Some(false) };
+    let known = if request.listener.is_some() { lock(&client.think_first).get(&state::whose(request)).copied() } else { Some(false) };
     let thinks_first = known.unwrap_or_else(|| may_think(&request.model));
     let shown = |heard: &str| so_far(heard, thinks_first);
     let listener = request.listener.as_ref().map(|listener| move |heard: &str| listener.hear(heard));

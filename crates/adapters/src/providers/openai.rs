@@ -62,7 +62,7 @@ fn messages(request: &ModelRequest, pictures: &Pictures) -> Vec<Value> {
     let mut shown: Vec<Value> = vec![];
     for (place, one) in messages.iter().enumerate() {
         sent.push(match one.role {
-            MessageRole::Assistant => said(one, state::of(one, &whose), &id),
+            MessageRole::Assistant => assistant_message(one, state::state_from(one, &whose), &id),
             MessageRole::Tool => {
                 json!({ "role": "tool", "tool_call_id": one.call_id.as_deref().map(&id), "content": one.text })
             }
@@ -71,7 +71,7 @@ fn messages(request: &ModelRequest, pictures: &Pictures) -> Vec<Value> {
         if one.role != MessageRole::Tool {
             continue;
         }
-        let mut own = pictures.of(one).map(picture).peekable();
+        let mut own = pictures.in_message(one).map(picture).peekable();
         if own.peek().is_some() {
             let call = one.call_id.as_deref().unwrap_or_default();
             shown.push(json!({ "type": "text", "text": format!("Pictures in the result of the tool call {call}:") }));
@@ -99,14 +99,14 @@ fn message(message: &Message, pictures: &Pictures) -> Value {
         }
         MessageRole::User | MessageRole::Assistant | MessageRole::Tool => {
             let text = json!({ "type": "text", "text": message.text });
-            let content = pictures.of(message).map(picture).chain([text]);
+            let content = pictures.in_message(message).map(picture).chain([text]);
             json!({ "role": "user", "content": content.collect::<Value>() })
         }
     }
 }
 
 /// An answer of the model, with what the endpoint wants back beside it.
-fn said(message: &Message, state: Option<&Value>, id: &dyn Fn(&str) -> String) -> Value {
+fn assistant_message(message: &Message, state: Option<&Value>, id: &dyn Fn(&str) -> String) -> Value {
     let state = state.unwrap_or(&Value::Null);
     let mut said = json!({ "role": "assistant" });
     said["content"] = match &state["content"] {

@@ -41,7 +41,7 @@ pub(super) struct Pictures(BTreeMap<PathBuf, Picture>);
 
 impl Pictures {
     /// The pictures of a message, in order.
-    pub(super) fn of<'p>(&'p self, message: &'p Message) -> impl Iterator<Item = &'p Picture> {
+    pub(super) fn in_message<'p>(&'p self, message: &'p Message) -> impl Iterator<Item = &'p Picture> {
         message.pictures.iter().filter_map(|path| self.0.get(path))
     }
 }

@@ -41,14 +41,14 @@ fn body(request: &ModelRequest, dialect: &Dialect, pictures: &Pictures) -> Value
     let is_known = |item: &Value| item["type"] != "reasoning" || item["encrypted_content"].is_string();
     let is_sent =
         |state: &&Value| !is_at(&request.base_url, "api.openai.com") || state.as_array().is_some_and(|items| items.iter().all(is_known));
-    let input = others.flat_map(|message| items(message, state::of(message, &whose).filter(is_sent), pictures));
+    let input = others.flat_map(|message| items(message, state::state_from(message, &whose).filter(is_sent), pictures));
     let is_stream = dialect.has(Addition::Stream);
     let mut body = json!({ "model": request.model, "input": input.collect::<Value>(), "stream": is_stream, "store": false });
     // Models that do not think reject this, so it is asked for once the model has shown that it does.
     if request
         .messages
         .iter()
-        .filter_map(|message| state::of(message, &whose)?.as_array())
+        .filter_map(|message| state::state_from(message, &whose)?.as_array())
         .flatten()
         .any(|item| item["type"] == "reasoning")
     {
@@ -86,7 +86,7 @@ fn items(message: &Message, state: Option<&Value>, pictures: &Pictures) -> Vec<V
     let id = |id: &str| sent_id(id, |id| id.len() <= 64);
     match message.role {
         MessageRole::Tool => {
-            let output = if pictures.of(message).next().is_none() { json!(message.text) } else { seen(message, pictures) };
+            let output = if pictures.in_message(message).next().is_none() { json!(message.text) } else { seen(message, pictures) };
             vec![json!({ "type": "function_call_output", "call_id": message.call_id.as_deref().map(id), "output": output })]
         }
         MessageRole::Assistant => {
@@ -127,7 +127,7 @@ fn with(item: &Value, more: Value) -> Value {
 fn seen(message: &Message, pictures: &Pictures) -> Value {
     let picture = |picture: &Picture| json!({ "type": "input_image", "image_url": picture.data_url() });
     let words = json!({ "type": "input_text", "text": message.text });
-    pictures.of(message).map(picture).chain([words]).collect()
+    pictures.in_message(message).map(picture).chain([words]).collect()
 }
 
 /// Reads events until `response.completed`, or one `response` object.

@@ -23,7 +23,7 @@ pub(super) fn whose(request: &ModelRequest) -> String {
 }
 
 /// The state of an answer that goes back to this model.
-pub(super) fn of<'m>(message: &'m Message, whose: &str) -> Option<&'m Value> {
+pub(super) fn state_from<'m>(message: &'m Message, whose: &str) -> Option<&'m Value> {
     message.state.as_deref().filter(|state| state.from == whose).map(|state| &state.parts)
 }
 

@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use crate::environment::program_path;
 use crate::event::Failure;
-use crate::held;
+use crate::lock;
 use crate::model::FailureKind;
 use crate::program::find;
 
@@ -94,7 +94,7 @@ fn of_venv(venv: &Path) -> Result<PythonInterpreter, Failure> {
 /// `python3` in `PATH` is started once in a process, without code of a pipeline: a name in `PATH` may be a script that looks for the interpreter.
 async fn of_path() -> Result<PythonInterpreter, Failure> {
     let program = find("python3").ok_or_else(|| missing("the program python3 was not found in PATH; install Python 3.8 or later"))?;
-    if let Some(known) = held(&KNOWN).get(&program) {
+    if let Some(known) = lock(&KNOWN).get(&program) {
         return Ok(known.clone());
     }
     let cannot = |why: String| missing(format!("the Python {} cannot be used: {why}", program.display()));
@@ -109,7 +109,7 @@ async fn of_path() -> Result<PythonInterpreter, Failure> {
     let mut reads: Vec<PathBuf> = [told.prefix, told.base].into_iter().filter(|folder| !is_of_system(folder)).collect();
     reads.dedup();
     let known = PythonInterpreter { program: told.program, reads, version: format!("{major}.{minor}.{patch}") };
-    held(&KNOWN).insert(program.clone(), known.clone());
+    lock(&KNOWN).insert(program.clone(), known.clone());
     Ok(known)
 }
 

@@ -57,7 +57,7 @@ impl FirstStage {
     }
 
     /// Another program that calls [`stage`](super::stage) first, such as `flow`.
-    pub fn of(program: impl Into<PathBuf>) -> FirstStage {
+    pub fn from_program(program: impl Into<PathBuf>) -> FirstStage {
         FirstStage(Some(program.into()))
     }
 

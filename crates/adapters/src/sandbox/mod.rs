@@ -82,7 +82,7 @@ use talk::TalkEnds;
 use trial::{run_in, tried};
 
 use super::environment::text;
-use super::held;
+use super::lock;
 use super::own::OwnFiles;
 use super::program::find;
 use crate::event::Failure;
@@ -123,7 +123,7 @@ impl Sandbox {
     /// Lets programs read these folders of the user's settings, too, as far as they are there and may be given.
     #[must_use]
     pub fn with_readable(self, written: &[String]) -> Sandbox {
-        Sandbox { readable: written.iter().filter_map(|written| ReadableFolder::of(written).place.ok()).collect(), ..self }
+        Sandbox { readable: written.iter().filter_map(|written| ReadableFolder::find(written).place.ok()).collect(), ..self }
     }
 
     /// Lets programs reach hosts of their lists in private networks, too, if the user's settings name them.
@@ -164,12 +164,12 @@ impl Sandbox {
         let mut missing = vec![];
         for kind in wanted.iter().copied() {
             let tried_with = (self.stage.clone(), find("bwrap"), kind);
-            if held(&WORKING).contains(&tried_with) {
+            if lock(&WORKING).contains(&tried_with) {
                 return Ok(kind);
             }
             match tried(&self.stage, kind) {
                 Ok(_) => {
-                    held(&WORKING).insert(tried_with);
+                    lock(&WORKING).insert(tried_with);
                     return Ok(kind);
                 }
                 Err(why) => missing.push(format!("{}: {why}", kind.name())),
@@ -223,7 +223,7 @@ struct ProgramPlaces<'a> {
 impl Programs for Sandbox {
     fn run(&self, call: ProgramCall) -> Pending<ProgramReply> {
         let (sandbox, is_dropped) = (self.clone(), Arc::new(AtomicBool::new(false)));
-        let notice = DropNotice::of(&is_dropped);
+        let notice = DropNotice::new(&is_dropped);
         let (answer, waiting) = tokio::sync::oneshot::channel();
         let started = std::thread::Builder::new().name("program".to_owned()).spawn(move || {
             let _ = answer.send(sandbox.run_call(&call, &is_dropped, None));

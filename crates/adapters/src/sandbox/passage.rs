@@ -23,8 +23,8 @@ use tokio::time::{sleep, timeout};
 
 use super::metered::{Meter, Metered};
 use crate::diagnostic::{cut_words, visible};
-use crate::held;
 use crate::http::{HostLookup, SystemLookup, checked, is_refused, literal, resolve};
+use crate::lock;
 use crate::model::HostEntry;
 use crate::port::{MOST_REFUSED, RefusedHost};
 
@@ -89,7 +89,7 @@ impl Passage {
     }
 
     pub(super) fn refused(&self) -> Vec<RefusedHost> {
-        held(&self.refused).clone()
+        lock(&self.refused).clone()
     }
 
     /// Takes the connections for the proxy, until it is dropped.
@@ -144,7 +144,7 @@ impl Passage {
         seat: Arc<Option<OwnedSemaphorePermit>>,
     ) -> Result<Answer, Answer> {
         if request.headers().iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum::<usize>() > LARGEST_HEAD {
-            return Err(said(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are longer than 64 KiB"));
+            return Err(error_answer(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "the headers are longer than 64 KiB"));
         }
         self.authorize(request.headers()).map_err(|answer| *answer)?;
         let is_tunnel = request.method() == Method::CONNECT;
@@ -169,7 +169,7 @@ impl Passage {
         if given.next().is_some_and(|value| value.as_bytes() == wanted.as_bytes()) && given.next().is_none() {
             return Ok(());
         }
-        let mut answer = said(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "this is the proxy of another program");
+        let mut answer = error_answer(StatusCode::PROXY_AUTHENTICATION_REQUIRED, "this is the proxy of another program");
         answer.headers_mut().insert(PROXY_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"flow\""));
         Err(Box::new(answer))
     }
@@ -201,14 +201,14 @@ impl Passage {
     fn no_way(&self, why: NoWay) -> Answer {
         match why {
             NoWay::Refused(one) => {
-                let answer = said(StatusCode::FORBIDDEN, &format!("this program is kept from {}: {}", one.host, one.rule));
-                let mut refused = held(&self.refused);
+                let answer = error_answer(StatusCode::FORBIDDEN, &format!("this program is kept from {}: {}", one.host, one.rule));
+                let mut refused = lock(&self.refused);
                 if refused.len() < MOST_REFUSED && refused.iter().all(|known| known.host != one.host) {
                     refused.push(one);
                 }
                 answer
             }
-            NoWay::Unreachable(why) => said(StatusCode::BAD_GATEWAY, &why),
+            NoWay::Unreachable(why) => error_answer(StatusCode::BAD_GATEWAY, &why),
         }
     }
 
@@ -220,7 +220,7 @@ impl Passage {
         stream: TcpStream,
         seat: Arc<Option<OwnedSemaphorePermit>>,
     ) -> Result<Answer, Answer> {
-        let unreachable = |why: &dyn std::fmt::Display| said(StatusCode::BAD_GATEWAY, &format!("no answer came: {why}"));
+        let unreachable = |why: &dyn std::fmt::Display| error_answer(StatusCode::BAD_GATEWAY, &format!("no answer came: {why}"));
         let meter = self.meter();
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(Metered::new(stream, meter.clone()))).await.map_err(|e| unreachable(&e))?;
@@ -233,12 +233,12 @@ impl Passage {
         });
         let (mut head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-        head.uri = path.parse().map_err(|e: hyper::http::uri::InvalidUri| said(StatusCode::BAD_REQUEST, &e.to_string()))?;
+        head.uri = path.parse().map_err(|e: hyper::http::uri::InvalidUri| error_answer(StatusCode::BAD_REQUEST, &e.to_string()))?;
         head.version = Version::HTTP_11;
         for_next_station(&mut head.headers);
         head.headers.remove(CONTENT_LENGTH);
         let host = authority.strip_suffix(":80").unwrap_or(authority);
-        head.headers.insert(HOST, HeaderValue::from_str(host).map_err(|e| said(StatusCode::BAD_REQUEST, &e.to_string()))?);
+        head.headers.insert(HOST, HeaderValue::from_str(host).map_err(|e| error_answer(StatusCode::BAD_REQUEST, &e.to_string()))?);
         let (mut head, body) = sender.send_request(Request::from_parts(head, body)).await.map_err(|e| unreachable(&e))?.into_parts();
         for_next_station(&mut head.headers);
         Ok(Response::from_parts(head, Either::Left(body)))
@@ -261,7 +261,7 @@ impl Passage {
 
 /// `host:port` of a request, and whether it is for https or http.
 fn target(uri: &Uri, is_tunnel: bool) -> Result<(String, &'static str), Box<Answer>> {
-    let wrong = |what: &str| Box::new(said(StatusCode::BAD_REQUEST, what));
+    let wrong = |what: &str| Box::new(error_answer(StatusCode::BAD_REQUEST, what));
     let authority = uri.authority().ok_or_else(|| wrong("a proxy is asked with the whole address"))?;
     match (is_tunnel, uri.scheme_str(), authority.port_u16()) {
         (true, None, Some(_)) => Ok((authority.to_string(), "https")),
@@ -286,7 +286,7 @@ fn for_next_station(headers: &mut HeaderMap) {
     OF_ONE_STATION.iter().for_each(|name| drop(headers.remove(*name)));
 }
 
-fn said(status: StatusCode, why: &str) -> Answer {
+fn error_answer(status: StatusCode, why: &str) -> Answer {
     let mut answer = Response::new(Either::Right(Full::from(format!("flow: {why}\n"))));
     *answer.status_mut() = status;
     answer

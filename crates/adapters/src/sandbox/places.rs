@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use super::ProgramPlaces;
 use super::spec::PathRules;
 use crate::event::Failure;
-use crate::files::{here, real as real_path, shown};
+use crate::files::{here, real as real_path, shown_path};
 use crate::model::{FailureKind, Touch};
 use crate::port::ProgramCall;
 
@@ -71,14 +71,14 @@ impl GivenPlaces {
     ///
     /// # Errors
     /// Fails with `denied` for places that belong to flow, and with `unavailable` for those that are missing.
-    pub(super) fn of(call: &ProgramCall, program: &Path, from: ProgramPlaces<'_>) -> Result<GivenPlaces, Failure> {
+    pub(super) fn for_call(call: &ProgramCall, program: &Path, from: ProgramPlaces<'_>) -> Result<GivenPlaces, Failure> {
         let own = from.own;
         let mut places = GivenPlaces { network: !call.network.is_none(), ..GivenPlaces::default() };
         // What lies in another one was looked at with it.
         let mut wanted: Vec<&Path> = call.folder.iter().chain(&call.reads).map(|folder| here(folder)).collect();
         wanted.sort_by_key(|folder| folder.canonicalize().map_or(0, |real| real.components().count()));
         for folder in wanted {
-            let given = given(folder)?;
+            let given = given_place(folder)?;
             stays_in(&call.project, &given, Touch::Read)?;
             let is_known = places.reads.iter().any(|other: &GivenPlace| given.real.starts_with(&other.real));
             if !is_known {
@@ -91,11 +91,12 @@ impl GivenPlaces {
         for folder in call.writes.iter().map(|folder| here(folder)) {
             if !here(folder).exists() {
                 // A link that leads nowhere is not followed.
-                let cannot =
-                    |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("the folder {} cannot be made: {e}", shown(folder)));
+                let cannot = |e: std::io::Error| {
+                    Failure::new(FailureKind::Unavailable, format!("the folder {} cannot be made: {e}", shown_path(folder)))
+                };
                 fs::create_dir_all(here(folder)).map_err(cannot)?;
             }
-            let given = given(folder)?;
+            let given = given_place(folder)?;
             stays_in(&call.project, &given, Touch::Write)?;
             // What was decided about is the folder by its name.
             if let (Ok(project), Ok(named)) = (here(&call.project).canonicalize(), std::path::absolute(here(&call.project)))
@@ -103,25 +104,25 @@ impl GivenPlaces {
                 && !inside.components().any(|part| part == Component::ParentDir)
                 && project.join(inside) != given.real
             {
-                let message = format!("{} is a link, or lies behind one; name the folder itself in writes", shown(&given.named));
+                let message = format!("{} is a link, or lies behind one; name the folder itself in writes", shown_path(&given.named));
                 return Err(Failure::new(FailureKind::Denied, message));
             }
             if !given.real.is_dir() {
                 return Err(Failure::new(
                     FailureKind::Unavailable,
-                    format!("{} is no folder that a program could write in", shown(folder)),
+                    format!("{} is no folder that a program could write in", shown_path(folder)),
                 ));
             }
             own.may_change_all_in(folder)?;
             places.writes.push(given);
         }
-        places.writes.extend(call.home.as_deref().map(given).transpose()?);
+        places.writes.extend(call.home.as_deref().map(given_place).transpose()?);
         for folder in from.readable.iter().filter(|folder| folder.is_dir()) {
-            let given = given(folder)?;
+            let given = given_place(folder)?;
             places.hidden.extend(own.hidden_in_installation(folder)?);
             places.reads.push(given);
         }
-        let program = given(program)?;
+        let program = given_place(program)?;
         if !is_of_system(&program.real) && !places.reads.iter().chain(&places.writes).any(|given| program.real.starts_with(&given.real)) {
             own.may_read(&program.real)?;
             places.reads.push(program);
@@ -177,8 +178,9 @@ fn real(path: &str) -> Option<PathBuf> {
 }
 
 /// A place that exists.
-fn given(path: &Path) -> Result<GivenPlace, Failure> {
-    let cannot = |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("{} cannot be given to a program: {e}", shown(path)));
+fn given_place(path: &Path) -> Result<GivenPlace, Failure> {
+    let cannot =
+        |e: std::io::Error| Failure::new(FailureKind::Unavailable, format!("{} cannot be given to a program: {e}", shown_path(path)));
     Ok(GivenPlace { named: std::path::absolute(here(path)).map_err(cannot)?, real: here(path).canonicalize().map_err(cannot)? })
 }
 
@@ -193,6 +195,6 @@ fn stays_in(project: &Path, given: &GivenPlace, touch: Touch) -> Result<(), Fail
     if !is_named_inside || given.real.starts_with(&real) {
         return Ok(());
     }
-    let message = format!("{} is a link that leads out of the project; no program may follow it", shown(&given.named));
+    let message = format!("{} is a link that leads out of the project; no program may follow it", shown_path(&given.named));
     Err(Failure::new(FailureKind::Denied, message))
 }

@@ -6,7 +6,7 @@ use super::Sandbox;
 use crate::diagnostic::{cut_words, visible};
 use crate::model::{ProgramNetwork, SandboxMode};
 use crate::port::{Pending, ProgramBounds, ProgramCall, ProgramEnd, Programs};
-use crate::program::found;
+use crate::program::require;
 
 /// How long a program has to tell its version.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -32,7 +32,7 @@ impl Sandbox {
     pub fn probe(&self, command: &[String], place: ProgramCall) -> Pending<ProgramTrial> {
         let program = command.first().map_or("", String::as_str);
         let shown = visible(program).into_owned();
-        if let Err(why) = found(program) {
+        if let Err(why) = require(program) {
             return Box::pin(std::future::ready(Ok(ProgramTrial::Fails(format!("program {shown} {why}")))));
         }
         if place.sandbox != SandboxMode::Required {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::environment::{home, user_settings};
-use crate::files::shown;
+use crate::files::shown_path;
 use crate::model::{logins, unreadable};
 
 /// One of these folders.
@@ -17,7 +17,7 @@ pub struct ReadableFolder {
 
 impl ReadableFolder {
     /// Looks a folder of the settings up. It is given neither the home nor what holds it, nor a place whose real name is against it.
-    pub fn of(written: &str) -> ReadableFolder {
+    pub fn find(written: &str) -> ReadableFolder {
         ReadableFolder { written: written.to_owned(), place: place(written, home().as_deref()) }
     }
 }
@@ -43,7 +43,7 @@ fn place(written: &str, home: Option<&Path>) -> Result<PathBuf, String> {
     // A link may lead to a place that could not be written.
     let in_home = home.and_then(|home| place.strip_prefix(home).ok().map(|inner| format!("~/{}", inner.display())));
     match unreadable(&in_home.unwrap_or_else(|| place.display().to_string())) {
-        Some(why) => Err(format!("it leads to {}: {why}", shown(&place))),
+        Some(why) => Err(format!("it leads to {}: {why}", shown_path(&place))),
         None => Ok(place),
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn help(program: &Path) -> Option<String> {
     Some(format!(
         "it is {}, and what it loads from there is not there for programs in the sandbox; to make it readable for them, write \
          readable = [\"{written}\"] under [sandbox] in your own settings{file}",
-        shown(program)
+        shown_path(program)
     ))
 }
 

@@ -28,11 +28,11 @@ use crate::environment::{compiled_folder, program_path, text, user_id};
 use crate::event::Failure;
 use crate::files::here;
 use crate::files::within;
-use crate::held;
+use crate::lock;
 use crate::model::{FailureKind, ProgramNetwork, SandboxMode};
 use crate::os::ProcessGroup;
 use crate::port::{ProgramBounds, ProgramCall, ProgramEnd, ProgramReply, RefusedHost};
-use crate::program::{KeptEnd, NoProgramError, PYTHON_CACHE, TERM_TIME, becoming, found, watching};
+use crate::program::{KeptEnd, NoProgramError, PYTHON_CACHE, TERM_TIME, becoming, require, watching};
 
 /// How often the process is looked at. Looking at all processes of a machine takes time: at most a tenth of it.
 const TICK: Duration = Duration::from_millis(10);
@@ -87,17 +87,17 @@ impl ProgramRun<'_> {
     pub(super) fn run(&self, ends: Option<TalkEnds>) -> Result<ProgramReply, Failure> {
         let until = Instant::now() + self.call.timeout.min(LONGEST);
         let scratch = Scratch::new(&self.call.files)?;
-        let name = self.shown();
+        let name = self.program_name();
         if let Some(what) = self.impossible() {
             return Err(Failure::new(
                 FailureKind::BadRequest,
                 format!("the program \"{name}\" cannot be started: {what} contains a NUL character"),
             ));
         }
-        let program = found(self.call.command.first().map_or("", String::as_str))
+        let program = require(self.call.command.first().map_or("", String::as_str))
             .map_err(|why: NoProgramError| unavailable(format!("the program \"{name}\" {why}")))?;
         let places = match self.kind {
-            Some(_) => GivenPlaces::of(self.call, &program, self.places)?,
+            Some(_) => GivenPlaces::for_call(self.call, &program, self.places)?,
             None => GivenPlaces::default(),
         };
         let groups = ControlGroups::new(&self.call.bounds);
@@ -153,7 +153,7 @@ impl ProgramRun<'_> {
     }
 
     /// The name of the program, for a message.
-    fn shown(&self) -> String {
+    fn program_name(&self) -> String {
         visible(self.call.command.first().map_or("", String::as_str)).into_owned()
     }
 
@@ -168,7 +168,7 @@ impl ProgramRun<'_> {
         if self.call.sandbox == SandboxMode::None {
             return Ok(None);
         }
-        let not_started = |why: String| unavailable(format!("the program \"{}\" was not started: {why}", self.shown()));
+        let not_started = |why: String| unavailable(format!("the program \"{}\" was not started: {why}", self.program_name()));
         let missing =
             || not_started(format!("only a sandbox keeps it to the hosts of network; {INSTALL}, or let it reach all (network: true)"));
         let kind = self.kind.ok_or_else(missing)?;
@@ -268,7 +268,7 @@ impl ProgramRun<'_> {
 
     fn failure(&self, breach: &Breach, refused: &[RefusedHost]) -> Failure {
         let ProgramBounds { memory, processes, disk, output, .. } = self.call.bounds;
-        let name = self.shown();
+        let name = self.program_name();
         let (kind, what) = match breach {
             Breach::Dropped => (FailureKind::Timeout, "is not needed any more".to_owned()),
             Breach::Timeout => (FailureKind::Timeout, format!("did not end within {:?}", self.call.timeout)),
@@ -278,13 +278,13 @@ impl ProgramRun<'_> {
             Breach::Memory => (FailureKind::Limit, format!("used more than {} of memory", size(memory))),
             Breach::Disk => (FailureKind::Limit, format!("wrote more than {} into its scratch folder", size(disk))),
         };
-        let kept = RefusedHost::told(refused).map(|told| format!("; {told}")).unwrap_or_default();
+        let kept = RefusedHost::in_words(refused).map(|told| format!("; {told}")).unwrap_or_default();
         Failure::new(kind, format!("the program \"{name}\" {what}, and was ended{kept}"))
     }
 
     /// How the program ended, from how its process did and what the first stage told.
     fn end(&self, how: Option<ProgramEnd>, stage: &str, stderr: &[u8], help: &dyn Fn() -> Option<String>) -> Result<ProgramEnd, Failure> {
-        let name = self.shown();
+        let name = self.program_name();
         if let Some(message) = stage.lines().find_map(|line| line.strip_prefix("failed ")) {
             let help = help().map(|help| format!("; {help}")).unwrap_or_default();
             return Err(unavailable(format!("the program \"{name}\" was not started: {}{help}", visible(message))));
@@ -365,7 +365,7 @@ impl Pipes {
                     let _ = listener.send(piece.to_vec());
                     return;
                 }
-                let mut bytes = held(&to.0);
+                let mut bytes = lock(&to.0);
                 match bytes.len() as u64 + piece.len() as u64 > most {
                     true => to.1.store(true, Ordering::Relaxed),
                     false => bytes.extend_from_slice(piece),
@@ -377,7 +377,7 @@ impl Pipes {
         thread().spawn(move || {
             let mut logged = 0_u64;
             drained(from_stderr, |piece| {
-                held(&to.0).add(piece);
+                lock(&to.0).add(piece);
                 logged += piece.len() as u64;
                 if logged > MOST_LOGGED {
                     to.1.store(true, Ordering::Relaxed);
@@ -408,7 +408,7 @@ impl Pipes {
 
     /// The standard output and the end of standard error.
     fn taken(self) -> (Vec<u8>, Vec<u8>) {
-        (std::mem::take(&mut *held(&self.stdout.0)), held(&self.stderr.0).whole().to_vec())
+        (std::mem::take(&mut *lock(&self.stdout.0)), lock(&self.stderr.0).whole().to_vec())
     }
 }
 
@@ -426,7 +426,7 @@ struct RunningProgram<'a> {
 impl<'a> RunningProgram<'a> {
     fn new(mut child: Child, scratch: &Scratch, groups: ControlGroups, run: &'a ProgramRun<'a>) -> std::io::Result<RunningProgram<'a>> {
         let leader = child.id();
-        let group = ProcessGroup::of(leader).ok_or_else(|| std::io::Error::other("the process has no id"));
+        let group = ProcessGroup::with_leader(leader).ok_or_else(|| std::io::Error::other("the process has no id"));
         let watched = group.and_then(|group| Ok((group, watching(group, Some(scratch.folder().as_os_str()), groups.folders()).spawn()?)));
         match watched {
             Ok((group, watcher)) => Ok(RunningProgram { run, child, leader, group, groups, watcher, work: scratch.work() }),

@@ -15,7 +15,7 @@ const WAITING: usize = 4;
 pub(crate) struct DropNotice(Arc<AtomicBool>);
 
 impl DropNotice {
-    pub(crate) fn of(is_dropped: &Arc<AtomicBool>) -> DropNotice {
+    pub(crate) fn new(is_dropped: &Arc<AtomicBool>) -> DropNotice {
         DropNotice(Arc::clone(is_dropped))
     }
 }
@@ -56,7 +56,7 @@ impl ProgramTalk {
         let ((input, inputs), (outputs, output), (told, end)) = (channel(), sync_channel(WAITING), channel());
         let (is_dropped, refused) = (Arc::new(AtomicBool::new(false)), RefusedSoFar::default());
         let ends = TalkEnds { input: inputs, output: outputs, refused: Arc::clone(&refused) };
-        let notice = DropNotice::of(&is_dropped);
+        let notice = DropNotice::new(&is_dropped);
         std::thread::Builder::new().name("program".to_owned()).spawn(move || {
             let _ = told.send(run(ends, &is_dropped));
         })?;

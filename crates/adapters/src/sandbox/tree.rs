@@ -21,7 +21,7 @@ pub(super) struct RunningProcess {
 
 impl RunningProcess {
     /// Reads a line of `/proc/ID/stat`; see `proc_pid_stat(5)`.
-    fn of(line: &str) -> Option<RunningProcess> {
+    fn parse(line: &str) -> Option<RunningProcess> {
         let (id, rest) = line.split_once(" (")?;
         // The name may hold anything, also brackets.
         let fields: Vec<&str> = rest.rsplit_once(") ")?.1.split(' ').collect();
@@ -75,7 +75,7 @@ pub(super) fn of_leader(leader: u32) -> Vec<RunningProcess> {
 fn all() -> impl Iterator<Item = RunningProcess> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    ids.filter_map(|id| RunningProcess::of(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?))
+    ids.filter_map(|id| RunningProcess::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?))
 }
 
 /// Processes and threads.
@@ -137,10 +137,10 @@ mod tests {
     #[test]
     fn a_line_about_a_process_is_read_whatever_its_name() {
         let line = "7 (a) S 1 (b) R 3 4 5 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 9 0 10 11 12 13";
-        let process = RunningProcess::of(line).unwrap();
+        let process = RunningProcess::parse(line).unwrap();
         let expected = RunningProcess { id: 7, parent: 3, group: 4, session: 5, threads: 9, pages: 12, is_dead: false };
         assert_eq!(process, expected);
-        assert_eq!(RunningProcess::of("7 (a"), None);
+        assert_eq!(RunningProcess::parse("7 (a"), None);
     }
 
     #[test]

@@ -18,8 +18,8 @@ impl SqliteConversations {
                         (select count(*) from messages m where m.conversation = conversations.number and m.thread in ('', 'unanswered'))
                         from conversations
                         order by (select max(m.number) from messages m where m.conversation = conversations.number) desc, number desc";
-        let rows =
-            query_all(&self.connection, text, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).map_err(self.told())?;
+        let rows = query_all(&self.connection, text, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .map_err(self.store_error())?;
         let summary = |(number, mark, sealed, messages): ListedConversation| {
             let id = self.id(&mark, sealed);
             // A conversation whose messages cannot be read is listed as well.
@@ -34,6 +34,6 @@ impl SqliteConversations {
     pub(super) fn agents_of(&self, number: i64) -> Result<BTreeMap<String, u64>, StoreError> {
         let text = "select substr(thread, 7), count(*) from messages where conversation = ?1 and thread like 'agent:%' group by thread";
         let row = |row: &Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
-        Ok(query_all(&self.connection, text, [number], row).map_err(self.told())?.into_iter().collect())
+        Ok(query_all(&self.connection, text, [number], row).map_err(self.store_error())?.into_iter().collect())
     }
 }

@@ -234,7 +234,7 @@ impl AuditRecord {
 
 /// Returns the target of an act as the audit shows it. For a command that an agent program requested, this is the kind of its tool and the
 /// program: the other words are arguments, which are in the journal only.
-fn shown<'t>(act: ActKind, agent: &str, target: &'t str) -> &'t str {
+fn audited_target<'t>(act: ActKind, agent: &str, target: &'t str) -> &'t str {
     let is_word = |word: &str| word.chars().all(|sign| sign.is_alphanumeric() || "._-/~@+".contains(sign));
     match (act, target.split_once(' ')) {
         (ActKind::Tool, Some((kind, rest))) if !agent.is_empty() => {
@@ -315,7 +315,7 @@ impl AuditTrail {
             | Happening::OutcomeUnknown { .. } => return self.of_call(&draft, &agent),
             Happening::OutputWritten { to, .. } => draft.action(Done::Delivery).target(&self.mask.name(to)).result(Success, ""),
             Happening::PolicyDecided { agent, act, target, allowed, rule, by, .. } => {
-                let target = format!("{} {}", act.word(), self.mask.name(shown(*act, agent, target)));
+                let target = format!("{} {}", act.word(), self.mask.name(audited_target(*act, agent, target)));
                 let decided = draft.decided(if *allowed { Decision } else { Security }, Done::PolicyDecision, *allowed);
                 let security_context = (!by.is_empty()).then(|| by_whom("person"));
                 AuditRecord { policy_applied: self.mask.name(rule), security_context, ..decided.agent(agent).target(&target) }

@@ -98,7 +98,7 @@ impl BatchesSoFar {
         match &event.happening {
             Happening::StepStarted { step, items: Some(items), .. } if step_path::outermost(step) == &**step => {
                 self.0.retain(|(list, _)| list != step);
-                self.0.push((step.clone(), items.iter().map(ElementState::of).collect()));
+                self.0.push((step.clone(), items.iter().map(ElementState::from_item).collect()));
             }
             Happening::StepStarted { step, .. } => {
                 if let Some((element, "")) = self.element(step) {
@@ -127,7 +127,7 @@ impl BatchesSoFar {
 
     /// Returns the counts, in the order in which the steps started.
     pub(super) fn records(self) -> Vec<BatchRecord> {
-        self.0.into_iter().map(|(list, elements)| BatchRecord::of(&list, &elements)).collect()
+        self.0.into_iter().map(|(list, elements)| BatchRecord::from_elements(&list, &elements)).collect()
     }
 
     /// Returns the element that contains a step or is the step, and the step's path below it.
@@ -139,7 +139,7 @@ impl BatchesSoFar {
 }
 
 impl ElementState {
-    fn of(item: &SharedValue) -> ElementState {
+    fn from_item(item: &SharedValue) -> ElementState {
         ElementState { item: item.clone(), ..ElementState::default() }
     }
 
@@ -179,7 +179,7 @@ impl ElementState {
 }
 
 impl BatchRecord {
-    fn of(step: &str, elements: &[ElementState]) -> BatchRecord {
+    fn from_elements(step: &str, elements: &[ElementState]) -> BatchRecord {
         let count = |is: &dyn Fn(&ElementState) -> bool| elements.iter().filter(|element| is(element)).count() as u64;
         let mut kinds: HashMap<&str, u64> = HashMap::new();
         elements.iter().filter(|one| one.status == StepStatus::Failed).for_each(|one| *kinds.entry(&one.kind).or_default() += 1);
@@ -210,7 +210,7 @@ impl BatchRecord {
             kind: run.error.as_ref().and_then(|error| error["kind"].as_str()).unwrap_or_default().to_owned(),
             ..ElementState::default()
         };
-        BatchRecord { open: vec![], ..BatchRecord::of(step, &runs.into_iter().map(of).collect::<Vec<_>>()) }
+        BatchRecord { open: vec![], ..BatchRecord::from_elements(step, &runs.into_iter().map(of).collect::<Vec<_>>()) }
     }
 
     /// Returns how many failed.

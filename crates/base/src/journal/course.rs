@@ -154,7 +154,7 @@ pub(super) fn tried(tries: &mut Vec<TryRecord>, event: &Event) {
             }
             return;
         }
-        Happening::AttemptFailed { failure, .. } | Happening::StepFailed { failure, .. } => Some(told(failure)),
+        Happening::AttemptFailed { failure, .. } | Happening::StepFailed { failure, .. } => Some(failure_text(failure)),
         // The gate judges again after the refinement, as a new attempt.
         Happening::GateFailed { cause, .. } => Some(cause.clone()),
         _ => None,
@@ -190,7 +190,7 @@ impl CallsByNumber {
                 if let Some(found) = self.0.get(call).map(|place| &mut calls[*place]) {
                     found.duration_ms = Some(*duration_ms);
                     found.result.clone_from(result);
-                    found.error = failure.as_ref().map(told);
+                    found.error = failure.as_ref().map(failure_text);
                 }
             }
             Happening::OutcomeUnknown { call, .. } => {
@@ -203,6 +203,6 @@ impl CallsByNumber {
     }
 }
 
-fn told(failure: &Failure) -> String {
+fn failure_text(failure: &Failure) -> String {
     format!("{}: {}", failure.kind.word(), failure.message)
 }

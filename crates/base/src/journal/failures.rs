@@ -92,13 +92,13 @@ impl FailedGates {
                 }
             }
             Happening::GatePassed { step, verdicts, .. } => {
-                if let Some(failure) = self.of(failures, step) {
+                if let Some(failure) = self.failure_of(failures, step) {
                     failure.verdicts.push(verdicts.clone());
                     failure.refinement_worked = Some(true);
                 }
             }
             Happening::RefinementStarted { step, .. } => {
-                if let Some(failure) = self.of(failures, step) {
+                if let Some(failure) = self.failure_of(failures, step) {
                     failure.refinement_tried = true;
                 }
             }
@@ -106,7 +106,7 @@ impl FailedGates {
         }
     }
 
-    fn of<'f>(&self, failures: &'f mut [FailureRecord], gate: &StepPath) -> Option<&'f mut FailureRecord> {
+    fn failure_of<'f>(&self, failures: &'f mut [FailureRecord], gate: &StepPath) -> Option<&'f mut FailureRecord> {
         failures.get_mut(*self.0.get(gate)?)
     }
 
@@ -121,7 +121,7 @@ impl FailedGates {
 
     /// Stores the final output of a gate that had failed.
     fn over(&self, failures: &mut [FailureRecord], gate: &StepPath, output: &Value, event: &Event) {
-        if let Some(failure) = self.of(failures, gate) {
+        if let Some(failure) = self.failure_of(failures, gate) {
             failure.sent = output.get("text").cloned().unwrap_or_else(|| output.clone());
             failure.time = event.time;
         }

@@ -345,12 +345,12 @@ impl PersonalTexts {
         match &event.happening {
             Happening::RunStarted(start) => {
                 self.marks = start.marks.clone();
-                self.given(&start.inputs, &start.person, &mut found);
+                self.add_inputs(&start.inputs, &start.person, &mut found);
                 // Values known from earlier runs of the conversation.
                 let earlier = start.conversation.iter().flat_map(|own| &own.personal);
                 found.extend(earlier.map(|value| (value.clone(), EARLIER.to_owned())));
             }
-            Happening::CallOpened { inputs, person, .. } => self.given(inputs, person, &mut found),
+            Happening::CallOpened { inputs, person, .. } => self.add_inputs(inputs, person, &mut found),
             Happening::PlanAccepted { step, .. } if self.is_marked(step) => {
                 self.plans.insert(step.to_string());
             }
@@ -415,7 +415,7 @@ impl PersonalTexts {
     }
 
     /// Learns the personal values that a run or a called pipeline starts with.
-    fn given(&self, inputs: &Value, person: &Value, found: &mut KeyedValues) {
+    fn add_inputs(&self, inputs: &Value, person: &Value, found: &mut KeyedValues) {
         for name in &self.marks.inputs {
             inputs.get(name).into_iter().for_each(|value| leaves(name, value, found));
         }

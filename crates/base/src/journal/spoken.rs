@@ -24,7 +24,7 @@ pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
     let answers = answers(start, events);
     let is_unanswered = answers.is_empty() && !matches!(end.status, RunStatus::Succeeded | RunStatus::Partial);
     let thread = if is_unanswered { MessageThread::Unanswered } else { MessageThread::Talk };
-    let keep = |said: PastMessage, is_marked| kept(run, said, is_marked, &mask, thread);
+    let keep = |said: PastMessage, is_marked| masked_message(run, said, is_marked, &mask, thread);
     let is_marked = |text: &str| start.marks.inputs.iter().any(|name| start.inputs.get(name).is_some_and(|value| *value == text));
     let mut spoken = vec![keep(own.message.clone(), is_marked(&own.message.text))];
     if answers.is_empty() {
@@ -43,19 +43,21 @@ pub fn spoken(run: &str, events: &[Event]) -> Vec<KeptMessage> {
     spoken.extend(answers.into_iter().map(|message| keep(message, false)));
     if !is_unanswered {
         spoken.extend(
-            exchanges(own, start, events).into_iter().map(|(said, is_marked)| kept(run, said, is_marked, &mask, MessageThread::Agent)),
+            exchanges(own, start, events)
+                .into_iter()
+                .map(|(said, is_marked)| masked_message(run, said, is_marked, &mask, MessageThread::Agent)),
         );
     }
-    spoken.extend(summary(own, events).map(|(said, until)| kept(run, said, false, &mask, MessageThread::Summary { until })));
+    spoken.extend(summary(own, events).map(|(said, until)| masked_message(run, said, false, &mask, MessageThread::Summary { until })));
     spoken
 }
 
 /// Returns a message that somebody adds by hand, with text that looks personal masked.
 pub fn added(run: &str, said: PastMessage, thread: MessageThread) -> KeptMessage {
-    kept(run, said, false, &PersonalMask::default().for_run(&[]), thread)
+    masked_message(run, said, false, &PersonalMask::default().for_run(&[]), thread)
 }
 
-fn kept(run: &str, said: PastMessage, is_marked: bool, mask: &RunMask<'_>, thread: MessageThread) -> KeptMessage {
+fn masked_message(run: &str, said: PastMessage, is_marked: bool, mask: &RunMask<'_>, thread: MessageThread) -> KeptMessage {
     let redactor: &Redactor = mask.redactor();
     let masked = if is_marked { redactor.redact_whole(&said.text) } else { redactor.redact(&said.text) };
     let content = said.content.as_ref().filter(|_| !is_marked).map(|content| redactor.redact_value(content));

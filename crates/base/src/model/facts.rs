@@ -26,7 +26,7 @@ pub struct ToolName<'n> {
 
 impl<'n> ToolName<'n> {
     /// As it is written.
-    pub fn of(written: &'n str) -> ToolName<'n> {
+    pub fn parse(written: &'n str) -> ToolName<'n> {
         match written.split_once('.') {
             Some((tool, part)) => ToolName { tool, part: Some(part) },
             None => ToolName { tool: written, part: None },
@@ -462,7 +462,7 @@ impl Pipeline {
 
     /// The tool of `tool` or `tool.part`, and the part.
     pub fn tool<'n>(&self, name: &'n str) -> Option<(&Tool, Option<&'n str>)> {
-        let ToolName { tool, part } = ToolName::of(name);
+        let ToolName { tool, part } = ToolName::parse(name);
         Some((self.tools.get(tool)?, part))
     }
 

@@ -165,7 +165,7 @@ impl Pipeline {
                 });
             }
             if let StepKind::Tool(call) = &step.kind {
-                return self.tools.get(ToolName::of(&call.tool.value).tool).and_then(|tool| of_tool(tool, &call.with));
+                return self.tools.get(ToolName::parse(&call.tool.value).tool).and_then(|tool| of_tool(tool, &call.with));
             }
             None
         });

@@ -29,7 +29,7 @@ pub fn may_call(policies: &[(&str, &Policy)], tool: &Tool, name: &str, project: 
 
 /// How policies name what a name of a tool opens, each with whether they may allow it: of a folder or a server that is named whole, each part is one.
 pub fn opened(policies: &[(&str, &Policy)], tool: &Tool, name: &str) -> Vec<(String, bool)> {
-    let ToolName { tool: own, part } = ToolName::of(name);
+    let ToolName { tool: own, part } = ToolName::parse(name);
     let allows = |name: &str| !decide(policies, &Act::Tool { name, arguments: None }).is_denied();
     let of_parts = |parts: Vec<&str>| -> Vec<(String, bool)> {
         parts.into_iter().map(|part| (format!("{own}.{part}"), may_allow(policies, own, part))).collect()
@@ -48,7 +48,7 @@ pub fn opened(policies: &[(&str, &Policy)], tool: &Tool, name: &str) -> Vec<(Str
 pub fn always_asks(policies: &[(&str, &Policy)], tool: &str) -> bool {
     policies.iter().any(|(_, policy)| {
         let is_free =
-            |entry: &str| if is_pattern(tool) { is_of_server(entry, ToolName::of(tool).tool) } else { tool_fits(entry, tool, None) };
+            |entry: &str| if is_pattern(tool) { is_of_server(entry, ToolName::parse(tool).tool) } else { tool_fits(entry, tool, None) };
         policy.approval_required.iter().any(|entry| names_each(&entry.value, tool))
             || policy.permission_mode == Some(PermissionMode::Prompt)
                 && !policy.allowed_tools.iter().flatten().any(|entry| is_free(&entry.value))
@@ -58,7 +58,7 @@ pub fn always_asks(policies: &[(&str, &Policy)], tool: &str) -> bool {
 /// Whether a value that a model wrote may pass by these policies as an argument of a tool, or of each tool of a server that a pattern names, though
 /// nobody is asked and neither the author nor the person wrote it. `name`: the argument; `None`: any. What cannot be told is yes.
 pub fn passes_unasked(policies: &[(&str, &Policy)], tool: &str, name: Option<&str>, is_effect: bool) -> bool {
-    let server = ToolName::of(tool).tool;
+    let server = ToolName::parse(tool).tool;
     policies.iter().all(|(_, policy)| {
         let is_of_tool = |rule: &&UntrustedRule| rule.of.value.trim() != UntrustedRule::OTHERWISE && rule.class().is_none();
         // What is allowed of one argument or one tool is not known to be of another.
@@ -84,7 +84,7 @@ fn names_each(entry: &str, tool: &str) -> bool {
     if !is_pattern(tool) {
         return tool_refused(entry, tool, None);
     }
-    let server = ToolName::of(tool).tool;
+    let server = ToolName::parse(tool).tool;
     let entry = entry.trim();
     entry == tool || entry == server || entry.strip_prefix(server) == Some(".*")
 }

@@ -21,7 +21,7 @@ pub struct Origin {
 
 impl Origin {
     /// Of a web address.
-    pub fn of(address: &str) -> Option<Origin> {
+    pub fn parse(address: &str) -> Option<Origin> {
         let url = Url::parse(address).ok()?;
         Some(Origin { scheme: url.scheme().to_owned(), host: canonical(url.host_str()?), port: url.port_or_known_default() })
     }
@@ -92,8 +92,8 @@ pub fn may_reach(policies: &[(&str, &Policy)], source: HostSource, origin: &Orig
         }
     };
     match unlisted.filter(|_| allowed && source >= HostSource::Input) {
-        Some((name, _)) => Decision::of(false, format!("policy {name}: network_access.hosts does not list it")),
-        None => Decision::of(allowed, rule),
+        Some((name, _)) => Decision::new(false, format!("policy {name}: network_access.hosts does not list it")),
+        None => Decision::new(allowed, rule),
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
     use crate::source::Spanned;
 
     fn origin(address: &str) -> Origin {
-        Origin::of(address).unwrap()
+        Origin::parse(address).unwrap()
     }
 
     fn listing(hosts: &[&str]) -> Policy {
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(origin("https://bücher.example"), origin("https://xn--bcher-kva.example"));
         assert_eq!(origin("http://0x7f.1"), origin("http://127.0.0.1"));
         assert_eq!(Origin::of_mail("MAIL.example:25"), Origin::of_mail("mail.example.:25"));
-        assert!(Origin::of("good.example/x").is_none() && Origin::of("").is_none() && Origin::of_mail(":25").is_none());
+        assert!(Origin::parse("good.example/x").is_none() && Origin::parse("").is_none() && Origin::of_mail(":25").is_none());
     }
 
     #[test]

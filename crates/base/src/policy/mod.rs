@@ -108,7 +108,7 @@ pub struct Decision {
 
 impl Decision {
     /// A yes or a no.
-    pub fn of(allowed: bool, rule: impl Into<String>) -> Decision {
+    pub fn new(allowed: bool, rule: impl Into<String>) -> Decision {
         Decision { answer: if allowed { PolicyAnswer::Allow } else { PolicyAnswer::Deny }, rule: rule.into() }
     }
 
@@ -129,7 +129,7 @@ pub fn decide(policies: &[(&str, &Policy)], act: &Act) -> Decision {
         let Decision { answer, rule } = of_one(policy, act);
         Decision { answer, rule: format!("policy {name}: {rule}") }
     });
-    strictest(of_each).unwrap_or_else(|| Decision::of(true, "no policy: the file declares it"))
+    strictest(of_each).unwrap_or_else(|| Decision::new(true, "no policy: the file declares it"))
 }
 
 /// The strictest of several decisions, with the rules of all that say the same; of a no the first.
@@ -159,7 +159,7 @@ fn of_one(policy: &Policy, act: &Act) -> Decision {
         Act::Tool { name, arguments } => {
             let fits = |entry: &&Spanned<String>| tool_fits(&entry.value, name, *arguments);
             if let Some(entry) = policy.disallowed_tools.iter().find(|entry| tool_refused(&entry.value, name, *arguments)) {
-                return Decision::of(false, format!("disallowed_tools {}", entry.value));
+                return Decision::new(false, format!("disallowed_tools {}", entry.value));
             }
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
         }
@@ -169,7 +169,7 @@ fn of_one(policy: &Policy, act: &Act) -> Decision {
             let names = [(*server).to_owned(), format!("{server}.")];
             let is_refused = |entry: &&Spanned<String>| names.iter().any(|name| tool_refused(&entry.value, name, arguments));
             if let Some(entry) = policy.disallowed_tools.iter().find(is_refused) {
-                return Decision::of(false, format!("disallowed_tools {}", entry.value));
+                return Decision::new(false, format!("disallowed_tools {}", entry.value));
             }
             let fits = |entry: &&Spanned<String>| tool_fits(&entry.value, server, arguments);
             policy.allowed_tools.iter().flatten().find(fits).map(|entry| format!("allowed_tools {}", entry.value))
@@ -188,13 +188,13 @@ fn of_one(policy: &Policy, act: &Act) -> Decision {
         }
         Act::Write(path, size) => {
             if policy.max_file_size.is_some_and(|most| *size > most) {
-                return Decision::of(false, "resource_limits.file_size");
+                return Decision::new(false, "resource_limits.file_size");
             }
             let found = policy.write.iter().flatten().find(|entry| path_fits(&entry.value, path));
             found.map(|entry| format!("file_access.write {}", entry.value))
         }
     };
-    listed.map_or_else(|| of_unnamed(policy, act), |rule| Decision::of(true, rule))
+    listed.map_or_else(|| of_unnamed(policy, act), |rule| Decision::new(true, rule))
 }
 
 /// What happens to what no list allows.
@@ -208,9 +208,9 @@ fn of_unnamed(policy: &Policy, act: &Act) -> Decision {
     let asked = asked.map_or_else(|| "no list names it".to_owned(), |entry| format!("approval_required {} alone names it", entry.value));
     let unnamed = || format!("{asked}, and permission_mode is {}", <&str>::from(mode));
     match mode {
-        PermissionMode::Auto => Decision::of(true, "permission_mode auto"),
+        PermissionMode::Auto => Decision::new(true, "permission_mode auto"),
         PermissionMode::Prompt => Decision { answer: PolicyAnswer::Ask, rule: unnamed() },
-        PermissionMode::Deny => Decision::of(false, unnamed()),
+        PermissionMode::Deny => Decision::new(false, unnamed()),
     }
 }
 

@@ -30,14 +30,14 @@ impl CallNeed {
     /// Of a tool by one of its names. A program sees the whole project.
     fn of_tool(tool: &Tool, name: &str, project: &Path) -> Vec<CallNeed> {
         let origin = match tool.kind.address() {
-            Some(RequestAddress::Web(url)) => known_address(&url.source).and_then(|url| Origin::of(url.as_str())),
+            Some(RequestAddress::Web(url)) => known_address(&url.source).and_then(|url| Origin::parse(url.as_str())),
             Some(RequestAddress::Mail(address)) => {
                 Some(address).filter(|text| is_written_out(text)).and_then(|text| Origin::of_mail(&text.source))
             }
             None => None,
         };
         let of_file = || {
-            let touch = match tool.file_part(ToolName::of(name).part)? {
+            let touch = match tool.file_part(ToolName::parse(name).part)? {
                 FilePart::List | FilePart::Read => Touch::Read,
                 FilePart::Write => Touch::Write,
             };

@@ -15,7 +15,7 @@ pub fn opens(tool: &Tool, part: &str, arguments: Option<&Value>) -> Decision {
 /// The same for a call of any tool, by the name that the step or agent calls it by: an entry means the tool itself, or a part of it. What is
 /// sent to a `file` tool is written.
 pub fn opens_call(tool: &Tool, name: &str, arguments: &Value) -> Decision {
-    let part = match ToolName::of(name).part {
+    let part = match ToolName::parse(name).part {
         Some(part) => part,
         None if tool.kind.folder().is_some() => FilePart::Write.into(),
         None => name,
@@ -27,10 +27,10 @@ fn opens_any(tool: &Tool, names: &[&str], arguments: Option<&Value>) -> Decision
     let denied = tool.deny.iter().find(|entry| names.iter().any(|name| tool_refused(&entry.value, name, arguments)));
     let allowed = tool.allow.iter().flatten().find(|entry| names.iter().any(|name| tool_fits(&entry.value, name, arguments)));
     match (denied, allowed) {
-        (Some(entry), _) => Decision::of(false, format!("deny {}", entry.value)),
-        (None, Some(entry)) => Decision::of(true, format!("allow {}", entry.value)),
-        (None, None) if tool.allow.is_none() => Decision::of(true, "the file names it"),
-        (None, None) => Decision::of(false, "no entry of allow fits"),
+        (Some(entry), _) => Decision::new(false, format!("deny {}", entry.value)),
+        (None, Some(entry)) => Decision::new(true, format!("allow {}", entry.value)),
+        (None, None) if tool.allow.is_none() => Decision::new(true, "the file names it"),
+        (None, None) => Decision::new(false, "no entry of allow fits"),
     }
 }
 

@@ -19,7 +19,7 @@ pub fn tool_fits(entry: &str, tool: &str, arguments: Option<&Value>) -> bool {
         Some((name, rest)) => (name.trim(), rest.strip_suffix(')')),
         None => (entry.trim(), None),
     };
-    let server = ToolName::of(tool).tool;
+    let server = ToolName::parse(tool).tool;
     let is_named = name == tool || name == server || glob(name, tool, false) || entry == tool && !entry.contains('(');
     let is_open = !entry.contains('(');
     is_named && (is_open || arguments.is_none_or(|given| pattern.is_some_and(|pattern| glob(pattern, &argument_text(given), false))))
@@ -41,7 +41,7 @@ pub fn tool_refused(entry: &str, tool: &str, arguments: Option<&Value>) -> bool 
         Some((name, rest)) => (name.trim(), Some(rest)),
         None => (entry.as_str(), None),
     };
-    let server = ToolName::of(&tool).tool;
+    let server = ToolName::parse(&tool).tool;
     let is_named = name == tool || name == server || may_fit(name, &tool);
     is_named
         && pattern

@@ -22,7 +22,7 @@ pub fn denies_program(policies: &[(&str, &Policy)], command: &[String]) -> Optio
     let (program, arguments) = named(command)?;
     let of = |policy: &Policy| policy.disallowed_tools.iter().find(|entry| tool_refused(&entry.value, program, Some(&arguments))).cloned();
     let (name, entry) = policies.iter().find_map(|(name, policy)| Some((name, of(policy)?)))?;
-    Some(Decision::of(false, format!("policy {name}: disallowed_tools {}", entry.value)))
+    Some(Decision::new(false, format!("policy {name}: disallowed_tools {}", entry.value)))
 }
 
 /// Whether a person must confirm each start of the program.

@@ -33,7 +33,7 @@ pub struct TableSource {
 
 impl TableSource {
     /// The table of `data` with this name.
-    pub fn of(name: &str, data: &Data) -> TableSource {
+    pub fn find(name: &str, data: &Data) -> TableSource {
         TableSource {
             name: name.to_owned(),
             file: data.file.value.clone(),

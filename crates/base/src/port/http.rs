@@ -30,7 +30,7 @@ pub struct HttpRequest {
 
 impl HttpRequest {
     /// The address as the record, recordings and questions show it.
-    pub fn told(&self) -> &str {
+    pub fn recorded_url(&self) -> &str {
         self.told.as_deref().unwrap_or(&self.url)
     }
 }

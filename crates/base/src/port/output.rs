@@ -104,7 +104,7 @@ pub trait Folder: Send + Sync {
 
     /// Whether a path leads where it seems to: no link takes it from `told` (seen from the project) elsewhere; with `within`, not out of
     /// the project. A link that does is `denied`.
-    fn held(&self, project: &Path, path: &Path, told: &str, within: bool) -> Pending<()>;
+    fn check_links(&self, project: &Path, path: &Path, told: &str, within: bool) -> Pending<()>;
 }
 
 #[cfg(test)]

@@ -149,7 +149,7 @@ sampled! {
 
 impl RefusedHost {
     /// All of them in a sentence without a full stop; `None`: there are none.
-    pub fn told(all: &[RefusedHost]) -> Option<String> {
+    pub fn in_words(all: &[RefusedHost]) -> Option<String> {
         let each: Vec<String> = all.iter().map(|RefusedHost { host, rule }| format!("{host} ({rule})")).collect();
         (!each.is_empty()).then(|| format!("it was kept from {}", each.join(", ")))
     }

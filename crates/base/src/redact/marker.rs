@@ -27,7 +27,7 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// The number of a value, the same each time.
-    pub fn of(&self, kind: PiiKind, value: &str) -> usize {
+    pub fn number(&self, kind: PiiKind, value: &str) -> usize {
         let mut hasher = DefaultHasher::new();
         (kind, normal(kind, value)).hash(&mut hasher);
         let key = hasher.finish();

@@ -100,13 +100,13 @@ impl Redactor {
         let first = self.values.len();
         self.learn(personal);
         self.values.iter().skip(first).for_each(|value| {
-            self.numbers.of(value.kind, &value.text);
+            self.numbers.number(value.kind, &value.text);
         });
     }
 
     /// Numbers a value that is masked as a whole at its place.
     pub(crate) fn number_whole(&self, value: &str) {
-        self.numbers.of(PiiKind::Person, value.trim());
+        self.numbers.number(PiiKind::Person, value.trim());
     }
 
     /// Numbers what would be masked in these texts, in their order.
@@ -135,7 +135,7 @@ impl Redactor {
             let rest = replaced(&redacted, 0..redacted.len(), masked.into_iter().map(|mask| (mask, "")));
             !rest.contains(char::is_alphanumeric)
         };
-        if value.is_empty() || is_all { redacted } else { marker(PiiKind::Person, self.numbers.of(PiiKind::Person, value)) }
+        if value.is_empty() || is_all { redacted } else { marker(PiiKind::Person, self.numbers.number(PiiKind::Person, value)) }
     }
 
     /// The value with all its texts and keys masked; a number that is a personal value or a secret becomes a text.
@@ -158,7 +158,7 @@ impl Redactor {
         let place = |hit: Hit| {
             let (kind, whole) = self.value_of(&hit.kind, text.get(hit.range.clone()).unwrap_or_default()).unzip();
             let whole = whole.unwrap_or_default();
-            let number = kind.map_or(0, |kind| self.numbers.of(kind, whole));
+            let number = kind.map_or(0, |kind| self.numbers.number(kind, whole));
             PersonalPlace { range: hit.range, kind, number, whole: whole.to_owned() }
         };
         self.hits(text).into_iter().map(place).collect()
@@ -242,7 +242,7 @@ impl Redactor {
         let mask = |hit: &Hit| {
             let range = hit.range.start.max(piece.start)..hit.range.end;
             let value = self.value_of(&hit.kind, text.get(range.clone()).unwrap_or_default());
-            (range, value.map_or(STARS.to_owned(), |(kind, value)| marker(kind, self.numbers.of(kind, value))))
+            (range, value.map_or(STARS.to_owned(), |(kind, value)| marker(kind, self.numbers.number(kind, value))))
         };
         let inside = hits.iter().filter(|hit| piece.start < hit.range.end && hit.range.end <= piece.end);
         replaced(text, piece.clone(), inside.map(mask))

@@ -85,7 +85,7 @@ pub(super) fn spelling(name: &str) -> String {
 
 /// What a text looks like a call of an offered tool in; `None`: it does not.
 pub(super) fn form(text: &str, names: &Names) -> Option<&'static str> {
-    let text = &shown(text, names);
+    let text = &visible_part(text, names);
     let has = |pattern: &Regex, fits: &dyn Fn(&regex::Captures<'_>) -> bool| pattern.captures_iter(text).any(|found| fits(&found));
     let forms: [(&'static str, bool); 7] = [
         ("Action:", has(&LINES, &|found| names.has(&found[2]) && is_input(found))),
@@ -105,7 +105,7 @@ pub(super) fn form(text: &str, names: &Names) -> Option<&'static str> {
 }
 
 /// A text in which only what is meant can be seen, and code that may be calls.
-fn shown(text: &str, names: &Names) -> String {
+fn visible_part(text: &str, names: &Names) -> String {
     let lines = lines(text, OpenFence::Code);
     let last = lines
         .iter()

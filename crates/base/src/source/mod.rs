@@ -265,7 +265,7 @@ impl Sources {
     }
 
     /// The text a span covers, for people: with stars where a key stands.
-    pub fn shown(&self, span: Span) -> String {
+    pub fn visible_text(&self, span: Span) -> String {
         let (file, start) = (self.file(span.file), span.start as usize);
         self.text(span).char_indices().map(|(at, c)| if file.is_hidden(start + at) { '*' } else { c }).collect()
     }

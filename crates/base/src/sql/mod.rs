@@ -161,7 +161,7 @@ impl<'q> QueryReader<'q> {
             let end = shown.iter().position(|node| node.is_one_of(&["on", "using"])).unwrap_or(shown.len());
             self.sources(&shown[..end], &mut sources);
             self.decide(&shown[end..]);
-            return self.taken(made(&sources));
+            return self.taken(unnamed(&sources));
         }
         let parts = clauses(nodes);
         for (clause, part) in &parts {
@@ -173,7 +173,8 @@ impl<'q> QueryReader<'q> {
         }
         if parts.iter().all(|(clause, _)| *clause != Clause::Items) {
             // DuckDB: `from people`.
-            let all = if names.is_empty() { sources.iter().flat_map(|(_, given)| given.iter().copied()).collect() } else { made(&sources) };
+            let all =
+                if names.is_empty() { sources.iter().flat_map(|(_, given)| given.iter().copied()).collect() } else { unnamed(&sources) };
             return self.taken(all);
         }
         let items = parts.iter().filter(|(clause, _)| *clause == Clause::Items);
@@ -381,14 +382,14 @@ impl<'q> QueryReader<'q> {
                 // DuckDB: `columns('n.*')`, and `#1` for the first one.
                 QueryNode::Group(_, inner) if before.is_some_and(|before| before.is("columns")) => {
                     self.item(inner, sources, given);
-                    given.extend(self.taken(made(sources)));
+                    given.extend(self.taken(unnamed(sources)));
                 }
                 // SQLite: `[first name]`, `[order]`.
                 QueryNode::Group('[', inner) if let Some(name) = self.in_brackets(inner) => {
                     self.item(inner, sources, given);
                     given.extend(self.taken(columns(sources, None, name).collect()));
                 }
-                QueryNode::Mark('#') => given.extend(self.taken(made(sources))),
+                QueryNode::Mark('#') => given.extend(self.taken(unnamed(sources))),
                 QueryNode::Group(_, inner) => self.item(inner, sources, given),
                 // `string_agg(name order by day)`
                 QueryNode::Word(word) if word.is("order") => return self.decide(&nodes[at..]),
@@ -445,7 +446,7 @@ impl Name<'_> {
 }
 
 /// All columns of what is read, under names that nobody wrote.
-fn made<'q>(sources: &[Source<'q>]) -> Vec<GivenColumn<'q>> {
+fn unnamed<'q>(sources: &[Source<'q>]) -> Vec<GivenColumn<'q>> {
     sources.iter().flat_map(|(_, given)| given.iter()).map(|given| GivenColumn { name: "", ..*given }).collect()
 }
 

@@ -132,13 +132,13 @@ impl RunSpans {
             Happening::ToolCalled { .. } => self.tool_called(event, masked),
             Happening::ToolReplied { call, failure, .. } => {
                 self.end_call(*call, now, failure.as_ref().map(|failure| failure.kind), |span| {
-                    told(span, facts);
+                    add_request_facts(span, facts);
                     let result = masked.map(|event| &event["result"]).filter(|result| !result.is_null());
                     span.attributes.extend(result.map(|result| (names::TOOL_RESULT, content::value(result).into())));
                 })
             }
             // The call has ended; it is made again with the answers.
-            Happening::ServerAsked { call, .. } => self.end_call(*call, now, None, |span| told(span, facts)),
+            Happening::ServerAsked { call, .. } => self.end_call(*call, now, None, |span| add_request_facts(span, facts)),
             Happening::OutcomeUnknown { call, .. } => self.end_call(*call, now, Some(FailureKind::UnknownOutcome), |_| {}),
             Happening::ToolsAsked { step, call, server, .. } => {
                 let parent = SpanParent { span_id: self.step(step, event.seq, now).span.id.clone(), is_remote: false };
@@ -266,7 +266,7 @@ impl RunSpans {
         let now = event.time;
         let Happening::ModelReplied { call, reply, usage: used, .. } = &event.happening else { return };
         let Some(CallSpan { mut span, .. }) = self.calls.remove(call) else { return };
-        told(&mut span, facts);
+        add_request_facts(&mut span, facts);
         let error = match reply {
             ModelAnswer::Said { model, .. } => {
                 span.attributes.extend(model.as_deref().map(|model| (names::RESPONSE_MODEL, self.mask.name(model).into())));
@@ -390,7 +390,7 @@ impl RunSpans {
         let last = self.last;
         for (_, CallSpan { mut span, is_chat, .. }) in lost {
             if is_chat {
-                told(&mut span, None);
+                add_request_facts(&mut span, None);
             }
             self.end(span, last, Some(names::LOST));
         }
@@ -438,7 +438,7 @@ fn has_content(happening: &Happening) -> bool {
 }
 
 /// Adds what the request of a call says.
-fn told(span: &mut OpenSpan, facts: Option<&CallFacts>) {
+fn add_request_facts(span: &mut OpenSpan, facts: Option<&CallFacts>) {
     let none = CallFacts::default();
     let CallFacts { wire, is_program, model, server, temperature, max_tokens, seed, is_json, mcp_method } = facts.unwrap_or(&none);
     if span.name == names::CHAT {

@@ -62,7 +62,7 @@ impl Drawer<'_> {
     pub fn edits(&self, found: &Diagnostic) -> Vec<(String, Fix)> {
         if let Some(fix) = &found.candidate {
             let title = match fix.edits.as_slice() {
-                [(span, new)] if new.is_empty() => format!("Remove {}", short(&self.sources.shown(*span))),
+                [(span, new)] if new.is_empty() => format!("Remove {}", short(&self.sources.visible_text(*span))),
                 [(_, new)] => format!("Write {}", short(new)),
                 _ => found.help.first().map_or_else(|| "Fix it".to_owned(), |help| short(help)),
             };
@@ -70,7 +70,7 @@ impl Drawer<'_> {
         }
         let written = self.sources.text(found.span);
         let name = written.trim_matches(['"', '\'']);
-        let is_named = self.sources.shown(found.span) == written && !name.is_empty() && found.near.written == name;
+        let is_named = self.sources.visible_text(found.span) == written && !name.is_empty() && found.near.written == name;
         let names = found.near.names.iter().filter(|_| is_named);
         let edit = |new: &str| Fix { edits: vec![(found.span, written.replace(name, new))], safe: false };
         names.map(|new| (format!("Write {new}"), edit(new))).collect()

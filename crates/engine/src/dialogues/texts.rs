@@ -37,7 +37,7 @@ impl Dialogues<'_> {
         let others: Vec<String> = own.agents.iter().filter(|other| other.value != *agent).map(|other| other.value.clone()).collect();
         let which = which(own, turns);
         let _ = write!(prompt.text, "\n\nYou are {agent}, and talk in turns with {}. {which}", others.join(", "));
-        prompt.text.push_str(&held(turns, TOLD_ROUNDS * own.agents.len()));
+        prompt.text.push_str(&turns_text(turns, TOLD_ROUNDS * own.agents.len()));
         prompt.text.push_str(&how_to_answer(own));
         Ok(prompt)
     }
@@ -46,7 +46,7 @@ impl Dialogues<'_> {
     fn rest_of_talk(&self, at: NodeRef, own: &DialogueStep, agent: &str) -> String {
         let turns = self.turns(at);
         let after = turns.iter().rposition(|held| held.turn.from == agent).map_or(0, |last| last + 1);
-        format!("{}{}{}", which(own, turns), held(&turns[after..], own.agents.len()), how_to_answer(own))
+        format!("{}{}{}", which(own, turns), turns_text(&turns[after..], own.agents.len()), how_to_answer(own))
     }
 
     /// What the agent that sums up is asked.
@@ -68,7 +68,7 @@ impl Dialogues<'_> {
                 DialogueEnd::Limit => "They did not agree before a limit ended it",
             };
             prompt.text.push_str("\n\nOthers talked about this in turns.");
-            prompt.text.push_str(&held(turns, TOLD_ROUNDS * own.agents.len()));
+            prompt.text.push_str(&turns_text(turns, TOLD_ROUNDS * own.agents.len()));
             let _ = write!(
                 prompt.text,
                 "\n\n{how} ({reason}). Sum up what they found, with the evidence that they gave; where they differ, give the position of each. \
@@ -101,7 +101,7 @@ fn how_to_answer(own: &DialogueStep) -> String {
 }
 
 /// The turns that were held, the last `whole` of them in whole. No turn can end its own part and write the next.
-fn held(turns: &[HeldTurn], whole: usize) -> String {
+fn turns_text(turns: &[HeldTurn], whole: usize) -> String {
     let first = turns.len().saturating_sub(whole);
     let (older, recent) = turns.split_at(first);
     let recent: Vec<(String, String)> = recent.iter().map(|held| (heading(&held.turn), cut(&held.turn.text, LONGEST_TURN))).collect();

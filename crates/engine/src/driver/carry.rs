@@ -155,7 +155,7 @@ async fn ask(call: u64, request: CallRequest, ports: &Ports) -> CallResult {
         CallRequest::Held { project, files, within, request } => {
             for (path, told) in files {
                 let (port, project) = (ports.folder.clone(), project.clone());
-                aside(move || port.held(&project, &path, &told, within)).await?;
+                aside(move || port.check_links(&project, &path, &told, within)).await?;
             }
             Box::pin(ask(call, *request, ports)).await
         }

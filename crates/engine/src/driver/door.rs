@@ -81,7 +81,7 @@ impl Door {
     }
 
     /// What is said about others in words of flow: a quote in it may have been cut in the middle of a secret.
-    fn told<'a>(&self, texts: impl IntoIterator<Item = &'a mut String>) {
+    fn hide_in_texts<'a>(&self, texts: impl IntoIterator<Item = &'a mut String>) {
         for text in texts {
             if text.contains('…') { *text = self.secrets.hide_cut(text) } else { self.text(text) }
         }
@@ -125,7 +125,7 @@ impl Door {
                 for FoundPiece { text, file, page: _, heading, score: _ } in pieces {
                     self.texts([text, file, heading]);
                 }
-                self.told(left_out.iter_mut().chain([rebuilt]));
+                self.hide_in_texts(left_out.iter_mut().chain([rebuilt]));
             }
             CallReply::Http(HttpReply { status: _, headers, body }) => {
                 self.texts(headers.iter_mut().flat_map(|(name, value)| [name, value]));
@@ -138,7 +138,7 @@ impl Door {
             }
             CallReply::Python(PythonReply { returns, printed, notes, files: _, error }) => {
                 self.secrets.hide_in_map(returns);
-                self.told(notes);
+                self.hide_in_texts(notes);
                 self.text(printed);
                 if let Some(PythonError { message, traceback, line: _, fault: _ }) = error {
                     self.texts([message, traceback]);
@@ -147,22 +147,22 @@ impl Door {
             CallReply::Tools(list) => self.tools(list),
             CallReply::Tool(ServerReply { value, is_structured: _, is_error: _, pictures: _, notes, asks }) => {
                 self.value(value);
-                self.told(notes);
+                self.hide_in_texts(notes);
                 for ServerQuestion { id: _, message, fields, url } in asks.iter_mut().flat_map(|asks| &mut asks.questions) {
-                    self.told(url.iter_mut().chain([message]));
+                    self.hide_in_texts(url.iter_mut().chain([message]));
                     self.value(fields);
                 }
             }
             CallReply::Resource(ResourceReply { text, file: content, notes }, file) => {
                 self.text(text);
-                self.told(notes);
+                self.hide_in_texts(notes);
                 self.texts(content.iter_mut().map(|content| &mut content.media_type));
                 file.iter_mut().for_each(|file| self.file(file));
             }
             CallReply::Sent(id) => self.text(id),
             CallReply::Mailed(MailReceipt { id, accepted, rejected }) => {
                 self.texts(accepted.iter_mut().chain([id]));
-                self.told(rejected.iter_mut().flat_map(|one| [&mut one.recipient, &mut one.reason]));
+                self.hide_in_texts(rejected.iter_mut().flat_map(|one| [&mut one.recipient, &mut one.reason]));
             }
             CallReply::Value(value) => self.value(value),
         }
@@ -174,9 +174,9 @@ impl Door {
         failed.iter_mut().for_each(|failure| self.failure(failure));
         self.text(text);
         self.texts(model.iter_mut().chain(session).chain(files));
-        self.told(notes);
+        self.hide_in_texts(notes);
         state.iter_mut().for_each(|state| self.value(&mut Arc::make_mut(state).parts));
-        self.told(decisions.iter_mut().map(|decision| &mut decision.target));
+        self.hide_in_texts(decisions.iter_mut().map(|decision| &mut decision.target));
         for ToolCall { id, tool, arguments } in calls {
             self.texts([id, tool]);
             self.value(arguments);
@@ -194,11 +194,11 @@ impl Door {
         }
         for named in [changed, left_out] {
             for (mut name, mut what) in std::mem::take(named) {
-                self.told([&mut name, &mut what]);
+                self.hide_in_texts([&mut name, &mut what]);
                 named.insert(name, what);
             }
         }
-        self.told(notes.iter_mut().chain(unpinned));
+        self.hide_in_texts(notes.iter_mut().chain(unpinned));
         absent.iter_mut().for_each(|failure| self.failure(failure));
     }
 

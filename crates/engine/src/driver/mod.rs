@@ -85,7 +85,7 @@ pub async fn drive(
     decisions: &mut DecisionReceiver,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Option<RunEnd>, StoreError> {
-    let mut driver = Driver::of(run, ports, journal, watch);
+    let mut driver = Driver::new(run, ports, journal, watch);
     driver.handle(first);
     loop {
         let ready = driver.take_commands();
@@ -135,7 +135,7 @@ struct Driver<'d> {
 }
 
 impl<'d> Driver<'d> {
-    fn of(run: &'d mut Run, ports: &'d Ports, journal: &'d mut Journal, watch: &'d mut dyn FnMut(Event)) -> Driver<'d> {
+    fn new(run: &'d mut Run, ports: &'d Ports, journal: &'d mut Journal, watch: &'d mut dyn FnMut(Event)) -> Driver<'d> {
         let (time, spans) = (RunClock::new(ports.clock.clone(), run.state().last_ms()), Spans::for_run(run));
         Driver {
             run,

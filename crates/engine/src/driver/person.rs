@@ -28,7 +28,7 @@ pub enum PersonError {
 }
 
 impl FoundPerson {
-    fn of(fields: Map<String, Value>) -> FoundPerson {
+    fn from_fields(fields: Map<String, Value>) -> FoundPerson {
         let failure = zone_problem(&fields).map(|message| Failure::new(FailureKind::WrongType, message));
         FoundPerson { fields, failure }
     }
@@ -39,7 +39,7 @@ impl FoundPerson {
     /// Fails if there is no such person.
     pub fn of_row(id: &str, table: &str, row: Result<Option<Map<String, Value>>, Failure>) -> Result<FoundPerson, PersonError> {
         match row {
-            Ok(Some(row)) => Ok(FoundPerson::of(person_fields(&row))),
+            Ok(Some(row)) => Ok(FoundPerson::from_fields(person_fields(&row))),
             Ok(None) => Err(PersonError::Unknown { id: id.to_owned(), table: table.to_owned() }),
             Err(failure) => {
                 let known = Map::from_iter([("id".to_string(), Value::from(id))]);
@@ -56,7 +56,7 @@ impl FoundPerson {
 /// Fails if there is no such person, or if the texts of `person` cannot be filled in.
 pub async fn find_person(pipeline: &Pipeline, inputs: &Map<String, Value>, database: &dyn SqlDatabase) -> Result<FoundPerson, PersonError> {
     match person(pipeline, inputs)? {
-        PersonFrom::Known(fields) => Ok(FoundPerson::of(fields)),
+        PersonFrom::Known(fields) => Ok(FoundPerson::from_fields(fields)),
         PersonFrom::Row { id, table, query } => {
             let answer = database.query(query).await;
             FoundPerson::of_row(&id, &table, answer.map(|rows| rows.rows.into_iter().next()))

@@ -68,7 +68,7 @@ impl Conversations<'_> {
         }
         if let (Some(variable), Some(url)) = (&program.base_url_variable, &model.base_url) {
             let (url, named_by) = self.origins().address(at, url, Giver::NOBODY, &secrets)?;
-            let host = Origin::of(&url).filter(|_| named_by <= HostSource::Input);
+            let host = Origin::parse(&url).filter(|_| named_by <= HostSource::Input);
             let wrong = || {
                 Failure::new(FailureKind::BadRequest, format!("base_url of model \"{name}\" is no address of a host that a person named"))
             };
@@ -186,7 +186,7 @@ fn rule_of(policies: &[(&str, &Policy)], given: GivenTexts<'static>) -> AgentRul
 
 /// What the policies say to something that a program wants. Files that no step may touch it may not, either. `given`: what vouches for what it writes.
 fn verdict(policies: &[(&str, &Policy)], wish: &AgentWish, given: &GivenTexts) -> AgentVerdict {
-    let own = |path: &str, touch| own_by_name(Path::new(path), touch).map(|why| Decision::of(false, format!("it {why}")));
+    let own = |path: &str, touch| own_by_name(Path::new(path), touch).map(|why| Decision::new(false, format!("it {why}")));
     let (act, target, decision) = match wish {
         AgentWish::Tool { name, arguments } => {
             let decision = decide(policies, &Act::Tool { name, arguments: Some(arguments) });
@@ -205,10 +205,10 @@ fn verdict(policies: &[(&str, &Policy)], wish: &AgentWish, given: &GivenTexts) -
         AgentWish::Write(path) => {
             (ActKind::Write, path.clone(), own(path, Touch::Write).unwrap_or_else(|| decide(policies, &Act::Write(path, 0))))
         }
-        AgentWish::Reach(address) => match Origin::of(address) {
+        AgentWish::Reach(address) => match Origin::parse(address) {
             // A program chose the host: each list of hosts there is must have it.
             Some(origin) => (ActKind::Host, origin.named(), decide_host(policies, HostSource::Input, &origin, || false)),
-            None => (ActKind::Host, address.clone(), Decision::of(policies.is_empty(), "it names no host")),
+            None => (ActKind::Host, address.clone(), Decision::new(policies.is_empty(), "it names no host")),
         },
     };
     let of_values = untrusted(policies, wish, given).filter(|of_values| of_values.answer < decision.answer);

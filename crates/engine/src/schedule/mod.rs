@@ -227,7 +227,7 @@ impl Schedule<'_> {
     /// Whether a step must wait until it may make a call. In a run that is to end, an answer that has arrived is still handled.
     pub(crate) fn needs_permit(&self, at: NodeRef) -> bool {
         let talk = self.state.steps.node(at).talk();
-        let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().said().is_some())).unwrap_or_default();
+        let (is_out, has_answer) = talk.map(|talk| (talk.call().is_some(), talk.stage().text().is_some())).unwrap_or_default();
         !(is_out || has_answer && self.state.stopping.is_some() || self.has_permit(at))
     }
 

@@ -249,12 +249,12 @@ pub(crate) struct StepNode {
     /// Number of edges whose other end has not ended.
     pub(crate) waits_for: u32,
     pub(crate) priority: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub(crate) output: Option<SharedValue>,
     pub(crate) failure: Option<Failure>,
     pub(crate) details: Option<SharedValue>,
     /// The value of an element of a `for_each`.
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub(crate) item: Option<SharedValue>,
     pub(crate) started_ms: u64,
     /// When it may try again.
@@ -385,7 +385,7 @@ pub(crate) enum CacheStage {
 }
 
 /// Reads a value that is present, though it may be null.
-fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<SharedValue>, D::Error> {
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<SharedValue>, D::Error> {
     SharedValue::deserialize(deserializer).map(Some)
 }
 

@@ -145,7 +145,7 @@ pub(crate) enum AskedStage {
 
 impl TalkStage {
     /// The text of an answer.
-    pub(crate) fn said(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         match self {
             TalkStage::Said(message) | TalkStage::Using { message, .. } => Some(&message.text),
             TalkStage::Unanswered | TalkStage::Out(_) | TalkStage::Failed(_) => None,

@@ -51,7 +51,7 @@ impl TaskTry {
         if let Some(error) = &self.error {
             return Some(error.clone());
         }
-        let unmet: Vec<String> = self.unmet().map(told).collect();
+        let unmet: Vec<String> = self.unmet().map(unmet).collect();
         (!unmet.is_empty()).then(|| unmet.join("\n"))
     }
 }
@@ -104,7 +104,7 @@ impl StepNode {
 }
 
 /// A criterion that was not met, in a line.
-fn told(verdict: &Verdict) -> String {
+fn unmet(verdict: &Verdict) -> String {
     let feedback = if verdict.feedback.is_empty() { &verdict.description } else { &verdict.feedback };
     format!("{}: {feedback}", verdict.id)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::decision::{StepCall, StepDecision, Then};
-use super::{Kind, other};
+use super::{Kind, wrong_answer_decision};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, HttpOutput};
@@ -24,13 +24,13 @@ impl Kind for HttpStep {
         let parts = HttpParts { method: self.method, url: &self.url, headers: &self.headers, query: &self.query, body: self.body.as_ref() };
         let mut request = context.requests().http_request(at, &parts, (Giver::NOBODY, &[]), timeout, CONNECT_TIMEOUT)?;
         context.requests().repeat_key(at, self.idempotency_key.as_ref(), 0)?.add_to(&mut request);
-        let shown = json!({ "method": request.method.word(), "url": shown_url(request.told()) });
+        let shown = json!({ "method": request.method.word(), "url": shown_url(request.recorded_url()) });
         let request = CallRequest::Http(request);
         Ok(StepCall::new("http", shown, request, ms(timeout)).into())
     }
 
     fn take(&self, _context: &Context, _at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
-        let CallReply::Http(reply) = reply else { return other() };
+        let CallReply::Http(reply) = reply else { return wrong_answer_decision() };
         let headers: Map<String, Value> = reply.headers.into_iter().map(|(n, v)| (n, Value::String(v))).collect();
         Ok(Then::Give(HttpOutput { status: reply.status, headers, body: reply.body }.into_value(), None).into())
     }
@@ -96,7 +96,7 @@ pub(crate) struct HttpParts<'a> {
 
 /// Scheme, host and port of an address, and stars for the rest.
 fn origin_alone(url: &str) -> String {
-    Origin::of(url).map_or_else(|| "***".to_owned(), |origin| format!("{origin}/***"))
+    Origin::parse(url).map_or_else(|| "***".to_owned(), |origin| format!("{origin}/***"))
 }
 
 /// A URL without its query, for the record.

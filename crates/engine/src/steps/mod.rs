@@ -59,7 +59,7 @@ pub(crate) trait Kind {
 
     /// Continues with the answer of the agent.
     fn heard(&self, _context: &Context, _at: NodeRef, _text: &str) -> Result<StepDecision, Failure> {
-        other()
+        wrong_answer_decision()
     }
 
     /// Continues when the agent gave no answer, and will give none.
@@ -80,7 +80,7 @@ pub(crate) trait Kind {
         _question: Box<Question>,
         _answers: &[JudgeAnswer],
     ) -> Result<StepDecision, Failure> {
-        other()
+        wrong_answer_decision()
     }
 
     /// Continues when rules reject the step's call.
@@ -90,7 +90,7 @@ pub(crate) trait Kind {
 
     /// Turns the reply to the step's call into its result.
     fn take(&self, _context: &Context, _at: NodeRef, _reply: CallReply) -> Result<StepDecision, Failure> {
-        other()
+        wrong_answer_decision()
     }
 
     /// Handles the failure of the step's call.
@@ -148,7 +148,7 @@ pub(crate) fn no_result(problems: &[String]) -> Failure {
     Failure::new(FailureKind::BadShape, format!("the mock is no result that could be given here: {}", problems.join("; ")))
 }
 
-fn other() -> Result<StepDecision, Failure> {
+fn wrong_answer_decision() -> Result<StepDecision, Failure> {
     Err(wrong_answer())
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::decision::{CallCheck, StepCall, StepDecision, Then};
-use super::{Kind, other};
+use super::{Kind, wrong_answer_decision};
 use crate::Context;
 use crate::channel::{clean, cleaned};
 use crate::command::{CallReply, CallRequest};
@@ -42,7 +42,7 @@ impl Kind for ProgramCommand {
     }
 
     fn take(&self, _context: &Context, _at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
-        let CallReply::Program(reply) = reply else { return other() };
+        let CallReply::Program(reply) = reply else { return wrong_answer_decision() };
         let details = details(&reply);
         Ok(Then::Give(printed(self, reply)?, Some(details)).into())
     }
@@ -161,7 +161,7 @@ impl Gatekeeper<'_> {
     pub(crate) fn record_refused(&mut self, at: NodeRef, agent: Option<&str>, reply: &ProgramReply) {
         for RefusedHost { host, rule } in &reply.refused {
             // What the program makes of it is its own affair.
-            let _ = self.record_decision(at, agent, (ActKind::Host, host.clone()), Decision::of(false, rule.clone()), String::new());
+            let _ = self.record_decision(at, agent, (ActKind::Host, host.clone()), Decision::new(false, rule.clone()), String::new());
         }
     }
 }
@@ -220,8 +220,11 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
     };
     if let Some(how) = how {
         let help = reply.help.map(|help| format!("; {help}")).unwrap_or_default();
-        let kept = RefusedHost::told(&reply.refused).map(|told| format!("; {told}")).unwrap_or_default();
-        return Err(Failure::new(FailureKind::Program, format!("the program \"{name}\" {how}{}{help}{kept}", said(&reply.stderr))));
+        let kept = RefusedHost::in_words(&reply.refused).map(|told| format!("; {told}")).unwrap_or_default();
+        return Err(Failure::new(
+            FailureKind::Program,
+            format!("the program \"{name}\" {how}{}{help}{kept}", last_of_stderr(&reply.stderr)),
+        ));
     }
     let text = String::from_utf8(reply.stdout).map_err(|error| {
         let place = error.utf8_error().valid_up_to() + 1;
@@ -246,7 +249,7 @@ pub(crate) fn printed(run: &ProgramCommand, reply: ProgramReply) -> Result<Value
 }
 
 /// The end of what it wrote to standard error, for a failure.
-fn said(stderr: &[u8]) -> String {
+fn last_of_stderr(stderr: &[u8]) -> String {
     let text = String::from_utf8_lossy(stderr);
     let text = clean(text.trim()).0;
     let start = text.char_indices().rev().nth(MOST_SAID - 1).map_or(0, |(at, _)| at);

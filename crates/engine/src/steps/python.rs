@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::decision::{CallCheck, StepCall, StepDecision, Then};
-use super::{Kind, other};
+use super::{Kind, wrong_answer_decision};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, PythonDetails};
@@ -28,7 +28,7 @@ impl Kind for PythonStep {
     }
 
     fn take(&self, context: &Context, at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
-        let CallReply::Python(reply) = reply else { return other() };
+        let CallReply::Python(reply) = reply else { return wrong_answer_decision() };
         let details = details(&reply);
         Ok(Then::Give(context.requests().code_result(at, &self.run, reply)?, Some(details)).into())
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::decision::{StepCall, StepDecision, Then};
-use super::{Kind, other};
+use super::{Kind, wrong_answer_decision};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind, ReadDetails};
@@ -44,7 +44,7 @@ impl Kind for ReadStep {
     }
 
     fn take(&self, context: &Context, at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
-        let CallReply::Files(mut files) = reply else { return other() };
+        let CallReply::Files(mut files) = reply else { return wrong_answer_decision() };
         name_once(&mut files);
         let tables: Vec<Value> = files
             .iter()

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::decision::{StepCall, StepDecision, Then};
-use super::{Kind, other};
+use super::{Kind, wrong_answer_decision};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
@@ -26,8 +26,8 @@ impl Kind for ResourceStep {
     }
 
     fn take(&self, context: &Context, at: NodeRef, reply: CallReply) -> Result<StepDecision, Failure> {
-        let CallReply::Files(mut files) = reply else { return other() };
-        let Some((mut content, _)) = files.pop() else { return other() };
+        let CallReply::Files(mut files) = reply else { return wrong_answer_decision() };
+        let Some((mut content, _)) = files.pop() else { return wrong_answer_decision() };
         // Content that is in no file has its URI as path.
         if content.path.is_empty() {
             content.path = context.fill_text(at, &self.uri)?;

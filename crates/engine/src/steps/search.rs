@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::decision::{StepCall, StepDecision, Then};
-use super::{Kind, other};
+use super::{Kind, wrong_answer_decision};
 use crate::Context;
 use crate::Unscripted;
 use crate::command::{CallReply, CallRequest};
@@ -41,7 +41,7 @@ impl Kind for SearchStep {
                 let (output, details) = search_output(found)?;
                 Ok(Then::Give(output, details).into())
             }
-            _ => other(),
+            _ => wrong_answer_decision(),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::http::HttpParts;
 use super::mail;
 use super::requests::RepeatKey;
 use super::tool::FilledArguments;
-use super::{Kind, other};
+use super::{Kind, wrong_answer_decision};
 use crate::Context;
 use crate::channel::{MessagePart, shows};
 use crate::command::{CallReply, CallRequest};
@@ -56,7 +56,7 @@ impl Kind for SendStep {
             CallReply::Mailed(receipt) => receipt,
             CallReply::Sent(id) => MailReceipt { id, ..MailReceipt::default() },
             CallReply::Http(_) => MailReceipt::default(),
-            _ => return other(),
+            _ => return wrong_answer_decision(),
         };
         let parts = context.requests().parts_to_send(at, self)?;
         let is_kept = context.state.start.as_ref().is_some_and(|start| start.conversation.is_some());

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::decision::{StepCall, StepDecision, Then};
-use super::{Kind, other};
+use super::{Kind, wrong_answer_decision};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, SqlDetails, StepStatus};
@@ -34,7 +34,7 @@ impl Kind for SqlStep {
                 let (output, details) = sql_output(rows, self.one.is_some());
                 Ok(Then::Give(output, details).into())
             }
-            _ => other(),
+            _ => wrong_answer_decision(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Requests<'_> {
         let pipeline = &self.planned_of(at).pipeline;
         let allowed = |name: &str| tables.is_none_or(|t| t.iter().any(|t| t.value == name));
         let declared = pipeline.data.iter().filter(|(name, _)| allowed(name));
-        let mut sources: Vec<TableSource> = declared.map(|(name, data)| TableSource::of(name, data)).collect();
+        let mut sources: Vec<TableSource> = declared.map(|(name, data)| TableSource::find(name, data)).collect();
         if tables.is_none() {
             sources.extend(self.files().read_tables(at));
         }
@@ -72,7 +72,7 @@ impl Files<'_> {
     /// The tables that a query of a step sees: of `data`, and of `read` steps before it.
     pub(crate) fn tables_here(&self, at: NodeRef) -> Vec<TableSource> {
         let pipeline = &self.planned_of(at).pipeline;
-        pipeline.data.iter().map(|(name, data)| TableSource::of(name, data)).chain(self.read_tables(at)).collect()
+        pipeline.data.iter().map(|(name, data)| TableSource::find(name, data)).chain(self.read_tables(at)).collect()
     }
 
     /// Why files of `read` steps gave no table: of those that could not be read.

@@ -9,7 +9,7 @@ use super::http::HttpParts;
 use super::requests::RepeatKey;
 use super::search::search_output;
 use super::sql::sql_output;
-use super::{Kind, other, program, wrong_answer};
+use super::{Kind, program, wrong_answer, wrong_answer_decision};
 use crate::Context;
 use crate::command::{CallReply, CallRequest};
 use crate::event::{Failure, FailureKind};
@@ -51,7 +51,7 @@ impl Kind for ToolStep {
             CallReply::Rows(rows) => sql_output(rows, false),
             CallReply::Found(found) => search_output(found)?,
             CallReply::Sent(id) => (json!({ "written": id }), None),
-            _ => return other(),
+            _ => return wrong_answer_decision(),
         };
         Ok(Then::Give(output, details).into())
     }
@@ -80,7 +80,7 @@ impl Requests<'_> {
         key: RepeatKey,
         timeout: Duration,
     ) -> Result<(CallRequest, Value), Failure> {
-        let part = ToolName::of(name).part;
+        let part = ToolName::parse(name).part;
         let tool = self.tool(at, name)?;
         let FilledArguments { mut with, shown } = self.with_shown(at, tool, given)?;
         let request = match &tool.kind {
@@ -111,7 +111,7 @@ impl Requests<'_> {
                 let message = format!("tool \"{name}\" does not exist: a knowledge can only {}", Knowledge::PART);
                 return Err(Failure::new(FailureKind::BadRequest, message));
             }
-            ToolKind::Knowledge(_) => CallRequest::Search(self.search_of_tool(at, ToolName::of(name).tool, &with, timeout)?),
+            ToolKind::Knowledge(_) => CallRequest::Search(self.search_of_tool(at, ToolName::parse(name).tool, &with, timeout)?),
             ToolKind::File(folder) => {
                 let text = |key: &str| with.get(key).and_then(Value::as_str).unwrap_or_default().to_string();
                 match tool.file_part(part).filter(|part| tool.opens(*part)) {
@@ -131,7 +131,7 @@ impl Requests<'_> {
             ToolKind::Smtp { .. } => {
                 return Err(Failure::new(FailureKind::BadRequest, format!("tool \"{name}\" can only be used with send")));
             }
-            ToolKind::Server(_) => self.server_request(at, ToolName::of(name), with, timeout)?,
+            ToolKind::Server(_) => self.server_request(at, ToolName::parse(name), with, timeout)?,
             ToolKind::Broken => return Err(Failure::new(FailureKind::Internal, format!("tool \"{name}\" could not be read"))),
             ToolKind::Pipeline { file, .. } => {
                 return Err(Failure::new(FailureKind::Unavailable, format!("pipeline \"{}\" could not be read", file.value)));

@@ -102,7 +102,7 @@ impl Gatekeeper<'_> {
 impl Rules<'_> {
     /// Whether a tool, or a list of a policy, requires a person to confirm this call.
     fn must_confirm(&self, at: NodeRef, agent: Option<&str>, (tool, is_program): (&str, bool), arguments: &Value) -> bool {
-        let part = ToolName::of(tool).part.unwrap_or(tool);
+        let part = ToolName::parse(tool).part.unwrap_or(tool);
         let by_tool = !is_program
             && self.tool(at, tool).is_ok_and(|found| match &found.approve {
                 Approve::Never => false,
@@ -125,7 +125,7 @@ fn wish(tool: Option<CalledTool>, request: &CallRequest, asks: &[&DecidedAct]) -
         }
         (None, CallRequest::Http(request)) => {
             let body = request.body.as_ref().map(|(_, bytes)| format!(" with {}", String::from_utf8_lossy(bytes))).unwrap_or_default();
-            (format!("send {} {}{body}", request.method.word(), request.told()), Some(ActKind::Host))
+            (format!("send {} {}{body}", request.method.word(), request.recorded_url()), Some(ActKind::Host))
         }
         (None, CallRequest::Query(query)) => {
             let with = if query.with.is_empty() { String::new() } else { format!(" with {}", json!(query.with)) };

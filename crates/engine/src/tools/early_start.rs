@@ -32,7 +32,7 @@ impl Servers<'_> {
         while let Some(id) = open.pop_front() {
             let planned = self.plan.pipeline(id);
             let of_steps = planned.steps.iter().filter_map(|planned| planned.step.kind.facts().called);
-            let of_tools = named_tools(planned).into_iter().filter_map(|tool| planned.called_tool(ToolName::of(tool).tool));
+            let of_tools = named_tools(planned).into_iter().filter_map(|tool| planned.called_tool(ToolName::parse(tool).tool));
             open.extend(of_steps.chain(of_tools).filter(|called| seen.insert(called.0)));
             let servers = self.toolbox().servers_used(planned).into_iter().filter(|name| !asked.contains(*name));
             early.extend(servers.filter_map(|name| self.toolbox().known_server(id, name).ok()));
@@ -65,7 +65,7 @@ impl Toolbox<'_> {
         };
         let reached = |name: &str| planned.pipeline.tool(name).map(|(tool, _)| tool).filter(|tool| may_be_reached(&tool.kind));
         let may_start = |name: &&str| {
-            let ToolName { tool: name, part } = ToolName::of(name);
+            let ToolName { tool: name, part } = ToolName::parse(name);
             reached(name).is_some_and(|tool| match part {
                 Some(part) => may_allow(&policies, name, part),
                 None => tool.allowed_names().any(|part| may_allow(&policies, name, part)),
@@ -74,7 +74,7 @@ impl Toolbox<'_> {
         let may_read = |name: &&str| reached(name).is_some() && !decide(&policies, &Act::Resource { server: name, uri: None }).is_denied();
         let resources = planned.steps.iter().filter_map(|planned| planned.step.kind.resource());
         let read = resources.map(|step| step.server.as_str()).filter(may_read);
-        named_tools(planned).into_iter().filter(may_start).map(|name| ToolName::of(name).tool).chain(read).collect()
+        named_tools(planned).into_iter().filter(may_start).map(|name| ToolName::parse(name).tool).chain(read).collect()
     }
 
     /// A server whose texts read only `env`, `secrets` and, in the run's own file, `inputs`. Its address may read only `env`, since the step decides

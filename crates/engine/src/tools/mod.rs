@@ -94,7 +94,7 @@ impl<'c> Toolbox<'c> {
         let policies = self.policies(at, None);
         let mut list: Vec<Offered> = vec![];
         for written in tools {
-            let ToolName { tool: name, part } = ToolName::of(&written.value);
+            let ToolName { tool: name, part } = ToolName::parse(&written.value);
             let Some(tool) = planned.pipeline.tools.get(name) else { continue };
             let names: Vec<String> = match (&tool.kind, part) {
                 (ToolKind::File(_), None) => tool.parts().iter().map(|part| format!("{name}.{part}")).collect(),
@@ -123,13 +123,13 @@ impl<'c> Toolbox<'c> {
     pub(crate) fn shown_tools(&self, at: NodeRef, agent: &str, tools: &[Offered]) -> Vec<Arc<ToolDescription>> {
         let policies = self.policies(at, Some(agent));
         let pipeline = &self.planned_of(at).pipeline;
-        let of_file = |name: &str| pipeline.tools.get(ToolName::of(name).tool);
+        let of_file = |name: &str| pipeline.tools.get(ToolName::parse(name).tool);
         let is_open = |tool: &&Offered| of_file(&tool.name).is_none_or(|own| may_call(&policies, own, &tool.name, &pipeline.project));
         tools.iter().filter(is_open).map(|tool| Arc::clone(&tool.description)).collect()
     }
 
     fn description(&self, at: NodeRef, name: &str, tool: &Tool, taken: &[Offered]) -> ToolDescription {
-        let ToolName { tool: server, part } = ToolName::of(name);
+        let ToolName { tool: server, part } = ToolName::parse(name);
         let part = part.unwrap_or_default();
         let text = |names: &[&str]| {
             let properties: Map<String, Value> = names.iter().map(|name| (name.to_string(), json!({ "type": "string" }))).collect();
@@ -454,7 +454,7 @@ impl Talks<'_> {
                 }
                 Err(failure) => Err(failure),
             },
-            (result, _) => result.map(shown),
+            (result, _) => result.map(visible_to_model),
         };
         let room = MOST_PICTURES.saturating_sub(self.state.steps.node(at).talk().map_or(0, ModelTalk::pictures));
         pictures.truncate(if result.is_ok() { room } else { 0 });
@@ -504,7 +504,7 @@ impl Talks<'_> {
 }
 
 /// The part of a reply that a model is shown.
-fn shown(reply: CallReply) -> Value {
+fn visible_to_model(reply: CallReply) -> Value {
     match reply {
         CallReply::Rows(rows) => {
             let (most, mut length) = (rows.rows.len(), 0);

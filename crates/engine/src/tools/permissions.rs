@@ -85,7 +85,7 @@ impl Gatekeeper<'_> {
                 (PolicyAnswer::Allow, Some((false, _))) => {}
                 (PolicyAnswer::Allow | PolicyAnswer::Deny, _) => self.record_decision(at, agent, (act, target), decision, String::new())?,
                 (PolicyAnswer::Ask, Some((is_yes, word))) => {
-                    let decision = Decision::of(is_yes, format!("{}, and {word}", decision.rule));
+                    let decision = Decision::new(is_yes, format!("{}, and {word}", decision.rule));
                     // A rejection by a person is returned as its own failure, below.
                     let _ = self.record_decision(at, agent, (act, target), decision, by.to_owned());
                 }
@@ -132,7 +132,7 @@ impl Gatekeeper<'_> {
     fn permit_agent_program(&mut self, at: NodeRef, agent: Option<&str>, request: &CallRequest) -> Result<(), Failure> {
         for DecidedAct { act, target, decision, .. } in self.rules().decided(at, agent, None, request)? {
             let decision = match decision.answer {
-                PolicyAnswer::Ask => Decision::of(false, format!("{}, and nobody is asked about a whole program", decision.rule)),
+                PolicyAnswer::Ask => Decision::new(false, format!("{}, and nobody is asked about a whole program", decision.rule)),
                 PolicyAnswer::Allow | PolicyAnswer::Deny => decision,
             };
             self.record_decision(at, agent, (act, target), decision, String::new())?;
@@ -393,7 +393,7 @@ fn of_program(call: &ProgramCall, below: &dyn Fn(&Path, &str) -> String) -> Vec<
 
 /// That an address is called. Of one that is not sent, the host may be that of a variable, which nobody knows.
 fn of_host(address: &str, host_from: HostSource) -> Result<Vec<Deed>, Failure> {
-    let stood_in = if Origin::of(address).is_none() { address_without_stand_ins(address) } else { None };
+    let stood_in = if Origin::parse(address).is_none() { address_without_stand_ins(address) } else { None };
     match stood_in {
         Some(made) => of_web(&made).map(|_| vec![]),
         None => Ok(vec![Deed::Host(of_web(address)?, host_from)]),
@@ -402,7 +402,7 @@ fn of_host(address: &str, host_from: HostSource) -> Result<Vec<Deed>, Failure> {
 
 fn of_web(address: &str) -> Result<Origin, Failure> {
     let wrong = || Failure::new(FailureKind::BadRequest, "the address is not a URL with a host, such as https://example.com/x");
-    Origin::of(address).ok_or_else(wrong)
+    Origin::parse(address).ok_or_else(wrong)
 }
 
 /// The files and folders that a request opens, and whether it reads or writes them.
@@ -433,7 +433,7 @@ fn mocked_request(step: StepPath, tool: Option<CalledTool>, request: &CallReques
     let key = http.and_then(|http| http.headers.iter().find(|(name, _)| name == IDEMPOTENCY_KEY));
     MockedRequest {
         step,
-        request: http.map(|http| format!("{} {}", http.method.word(), http.told())),
+        request: http.map(|http| format!("{} {}", http.method.word(), http.recorded_url())),
         body: http.and_then(|http| http.body.as_ref()).map_or(Value::Null, |(_, bytes)| as_value(bytes)),
         idempotency_key: key.map(|(_, key)| key.reveal().to_owned()),
         arguments: tool.map_or(Value::Null, |tool| tool.arguments.clone()),

@@ -57,8 +57,12 @@ impl Rules<'_> {
     /// Fails if an answer does not fit the question.
     pub(crate) fn server_answers(&self, at: NodeRef, place: usize) -> Result<Option<ServerAnswers>, Failure> {
         let Some(talk) = self.state.people.server_talk(&self.path(at), place) else { return Ok(None) };
-        let answers =
-            talk.asks.questions.iter().zip(&talk.answers).map(|(question, answer)| Ok((question.id.clone(), told(question, answer)?)));
+        let answers = talk
+            .asks
+            .questions
+            .iter()
+            .zip(&talk.answers)
+            .map(|(question, answer)| Ok((question.id.clone(), protocol_answer(question, answer)?)));
         let answers = answers.collect::<Result<Map<String, Value>, Failure>>()?;
         Ok(Some(ServerAnswers { answers, state: talk.asks.state.clone() }))
     }
@@ -80,7 +84,7 @@ impl Rules<'_> {
 }
 
 /// One answer in the form of the protocol.
-fn told(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Failure> {
+fn protocol_answer(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Failure> {
     if !answer.approved {
         return Ok(json!({ "action": if answer.is_nobody { "cancel" } else { "decline" } }));
     }
@@ -95,7 +99,7 @@ fn told(question: &ServerQuestion, answer: &ApprovalAnswer) -> Result<Value, Fai
 
 /// A question as a person sees it: who asks comes first, and each line of the server's own text is marked as such.
 fn asked(tool: &str, question: &ServerQuestion, live: Option<String>) -> (String, FormRequest) {
-    let ToolName { tool: server, part } = ToolName::of(tool);
+    let ToolName { tool: server, part } = ToolName::parse(tool);
     let mut show = format!("server \"{server}\" asks, during a call of its tool \"{}\":", part.unwrap_or_default());
     clean(&question.message).0.lines().for_each(|line| show += &format!("\n  | {line}"));
     let ask = match &question.url {

@@ -182,7 +182,7 @@ impl Servers<'_> {
         reply: ServerReply,
         asked: Option<usize>,
     ) -> Result<Option<Value>, Failure> {
-        let ToolName { tool: server, part } = ToolName::of(tool);
+        let ToolName { tool: server, part } = ToolName::parse(tool);
         let part = part.unwrap_or_default();
         self.note(at, call, server, &reply.notes);
         if let Some(asks) = reply.asks {
@@ -231,7 +231,7 @@ impl<'c> Toolbox<'c> {
         let policies = self.policies(at, agent);
         let mut names: Vec<String> = vec![];
         for listed in listed {
-            let ToolName { tool: name, part } = ToolName::of(&listed.value);
+            let ToolName { tool: name, part } = ToolName::parse(&listed.value);
             let Some(tool) = self.tool(at, name).ok().filter(|tool| tool.is_server()) else { continue };
             let is_open = match part {
                 Some(part) => may_allow(&policies, name, part),
@@ -357,7 +357,7 @@ impl<'c> Toolbox<'c> {
     /// Whether an agent of the pipeline has tools of a server.
     fn agents_use(&self, at: NodeRef, server: &str) -> bool {
         let agents = &self.planned_of(at).pipeline.agents;
-        agents.values().flat_map(|agent| &agent.tools).any(|name| ToolName::of(&name.value).tool == server)
+        agents.values().flat_map(|agent| &agent.tools).any(|name| ToolName::parse(&name.value).tool == server)
     }
 
     /// The instructions of the servers of these tools, to add below the instructions of an agent. Each line is marked as the server's, so that
@@ -365,7 +365,7 @@ impl<'c> Toolbox<'c> {
     pub(crate) fn server_instructions(&self, at: NodeRef, tools: &[Offered]) -> String {
         let told = &self.state.steps.instance_around(at).instructions;
         let of_server = |(server, text): (&String, &String)| {
-            let is_offered = tools.iter().any(|tool| ToolName::of(&tool.name).tool == server);
+            let is_offered = tools.iter().any(|tool| ToolName::parse(&tool.name).tool == server);
             let quoted = || text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
             is_offered.then(|| {
                 format!(
@@ -481,7 +481,7 @@ impl Requests<'_> {
 
 /// The part in a tool's name, if the tool is of this server.
 fn of_server(name: &str, server: &str) -> Option<String> {
-    let ToolName { tool, part } = ToolName::of(name);
+    let ToolName { tool, part } = ToolName::parse(name);
     part.filter(|_| tool == server).map(str::to_owned)
 }
 

@@ -210,7 +210,7 @@ impl Origins<'_> {
     /// The arguments of a tool: of an agent, of a step, or of a step that an agent planned.
     fn given_to_tool<'a>(&'a self, at: NodeRef, step: &'a Step, called: CalledTool, request: &CallRequest) -> Option<GivenCall<'a>> {
         let tool = self.tool(at, called.name).ok()?;
-        let part = ToolName::of(called.name).part;
+        let part = ToolName::parse(called.name).part;
         let by_model =
             self.state.steps.node(at).talk().is_some_and(|talk| !talk.asked().is_empty()) || self.state.steps.planner(at).is_some();
         let own: &[(Spanned<String>, Filling)] = step.kind.facts().with;

@@ -10,7 +10,7 @@ use crate::lower::FileKind;
 use crate::model::{Field, FieldKind, Pipeline};
 use crate::port::{Files, Overlay};
 use crate::refusal::{self, Refusal};
-use crate::runtime::{Workflow, shown};
+use crate::runtime::{Workflow, shown_path};
 
 /// The counterpart of a chat.
 pub(super) struct Opened {
@@ -43,12 +43,12 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
         let message = message_input(&workflow.pipeline, &options.inputs)?;
         return Ok(Opened { workflow, agent: None, message });
     }
-    let text = DiskFiles.read_text(&options.file).map_err(|error| refusal!(Usage, "{}: {error}", shown(&options.file)))?;
+    let text = DiskFiles.read_text(&options.file).map_err(|error| refusal!(Usage, "{}: {error}", shown_path(&options.file)))?;
     let message = match checked.loaded.program.pipelines.first().filter(|pipeline| !pipeline.input_fields().is_empty()) {
         Some(pipeline) => message_input(pipeline, &options.inputs)?,
         None => MESSAGE.to_owned(),
     };
-    let file = shown(&options.file);
+    let file = shown_path(&options.file);
     let alone = |agent: &str| {
         let own: Arc<str> = agent_alone(&text, agent, &message)?.into();
         let place = DiskFiles.real_path(&options.file).unwrap_or_else(|| options.file.clone());
@@ -77,7 +77,7 @@ pub(super) fn open(options: &ChatOptions, shared: &SharedOptions) -> Result<Open
 
 /// Returns the named agent, or else the only one. Errors: there is none, or the choice is ambiguous (exit 2).
 fn chosen(agents: Vec<String>, options: &ChatOptions) -> Result<String, Refusal> {
-    let file = shown(&options.file);
+    let file = shown_path(&options.file);
     match (&options.agent, &agents[..]) {
         (Some(name), _) if agents.contains(name) => Ok(name.clone()),
         (None, [only]) => Ok(only.clone()),

@@ -94,7 +94,7 @@ impl Chat<'_> {
         let on = ready(&self.runner)?;
         let policies: Vec<(&str, &Policy)> =
             pipeline.policies_of(agent).chain(on.user_policies().map(|policy| (USER_POLICY, policy))).collect();
-        let listed = match names.iter().any(|name| pipeline.tools.get(ToolName::of(name).tool).is_some_and(Tool::is_server)) {
+        let listed = match names.iter().any(|name| pipeline.tools.get(ToolName::parse(name).tool).is_some_and(Tool::is_server)) {
             true => self.listed(&names, &on)?,
             false => vec![],
         };
@@ -123,7 +123,7 @@ impl Chat<'_> {
         let mut inputs: Map<_, _> = inputs_of_file(pipeline);
         inputs.extend(self.given.clone());
         let all = servers(pipeline, &inputs, &declared([&**pipeline], &on.runner.env), &on.runner.env);
-        let wanted = all.into_iter().filter(|(name, _)| names.iter().any(|named| ToolName::of(named).tool == name.as_str()));
+        let wanted = all.into_iter().filter(|(name, _)| names.iter().any(|named| ToolName::parse(named).tool == name.as_str()));
         let lent = self.servers.lend("look", on);
         let asked = wanted.map(async |(name, server)| match server {
             Ok(server) => (name, lent.list(server).await),
@@ -143,7 +143,7 @@ impl Chat<'_> {
 
 /// Returns the tools that a name in the file stands for, each with its name and description.
 fn shown_of<'t>(pipeline: &'t Pipeline, written: &str, listed: &[ListedServer]) -> Vec<(&'t Tool, String, String)> {
-    let ToolName { tool: name, part } = ToolName::of(written);
+    let ToolName { tool: name, part } = ToolName::parse(written);
     let Some(tool) = pipeline.tools.get(name) else { return vec![] };
     let about = tool.description.clone().unwrap_or_default();
     let one = |about: String| vec![(tool, written.to_owned(), about)];

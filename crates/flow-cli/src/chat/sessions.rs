@@ -10,7 +10,7 @@ use crate::model::MessageRole;
 use crate::port::{Conversations, KeptMessage};
 use crate::refusal::Refusal;
 use crate::report::fit;
-use crate::runtime::{catch_up, conversations_file, kept, shown};
+use crate::runtime::{catch_up, conversations_file, kept, shown_path};
 
 /// Maximum number of sessions that are listed.
 const MOST_LISTED: usize = 20;
@@ -99,9 +99,9 @@ pub(super) fn list(project: &Path) -> Result<(), Refusal> {
 pub(super) fn write(id: &str, file: &Path, project: &Path) -> Result<usize, Refusal> {
     let messages = store(project)?.map(|mut store| store.all(id, None)).transpose()?.flatten().unwrap_or_default();
     let lines: String = messages.iter().filter_map(conversations::line).collect();
-    let cannot = |error: std::io::Error| refusal!(Failed, "cannot write {}: {error}", shown(file));
+    let cannot = |error: std::io::Error| refusal!(Failed, "cannot write {}: {error}", shown_path(file));
     let mut new = std::fs::File::create_new(file).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => refusal!(Usage, "{} exists already; name a new file", shown(file)),
+        ErrorKind::AlreadyExists => refusal!(Usage, "{} exists already; name a new file", shown_path(file)),
         _ => cannot(error),
     })?;
     if let Err(error) = new.write_all(lines.as_bytes()).and_then(|()| new.sync_all()) {

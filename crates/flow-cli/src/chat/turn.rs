@@ -8,7 +8,7 @@ use super::Chat;
 use super::told::{below, tokens};
 use super::view::{AskedAboutAgent, View};
 use crate::adapter::clock::SystemClock;
-use crate::adapter::held;
+use crate::adapter::lock;
 use crate::adapter::stdout::Silent;
 use crate::asking::AskedAtTerminal;
 use crate::event::{Canceller, Happening, RunStatus};
@@ -82,7 +82,7 @@ impl Chat<'_> {
         let outcome = &mut played.outcome;
         let loss = outcome.loss.take().map(Refusal::from);
         let status = outcome.status();
-        let sent = std::mem::take(&mut *held(&sent.parts));
+        let sent = std::mem::take(&mut *lock(&sent.parts));
         let answer = if sent.is_empty() { answer_of(outcome) } else { sent.join("\n\n") };
         self.learn(&played);
         let outcome = &played.outcome;
@@ -189,7 +189,7 @@ struct Sent {
 
 impl Printer for Sent {
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        held(&self.parts).extend_from_slice(parts);
+        lock(&self.parts).extend_from_slice(parts);
         self.printer.print(parts)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use super::streamed::{Rest, StreamedAnswer};
-use crate::adapter::held;
+use crate::adapter::lock;
 use crate::asking::AskedAtTerminal;
 use crate::channel::{TerminalBlock, terminal_blocks};
 use crate::check::ANSWER;
@@ -100,7 +100,7 @@ impl View {
         let (progress, look) = (self.progress.clone(), self.prints_as);
         Some(Arc::new(move |call, so_far| {
             live.iter().for_each(|live| live(call, so_far));
-            let mut stream = held(&stream);
+            let mut stream = lock(&stream);
             if stream.call == Some(call)
                 && let Some(text) = stream.grows(so_far)
             {
@@ -124,7 +124,7 @@ impl View {
     /// Prints the rest of the answer, once it is complete.
     pub(super) fn prints(&self, answer: &str) {
         let stream = self.stream.clone().unwrap_or_default();
-        let mut stream = held(&stream);
+        let mut stream = lock(&stream);
         match stream.ends(answer) {
             Rest::Nothing => {}
             Rest::More(text) => self.print(&mut stream, &text),
@@ -137,11 +137,11 @@ impl View {
 
     /// Ends the text of a call, and prints the rest of it.
     fn end(&self, call: u64, text: Option<&str>) {
-        let Some(stream) = self.stream.as_ref().filter(|stream| held(stream).call.take_if(|own| *own == call).is_some()) else { return };
+        let Some(stream) = self.stream.as_ref().filter(|stream| lock(stream).call.take_if(|own| *own == call).is_some()) else { return };
         if let Some(text) = text {
             return self.prints(text);
         }
-        let mut stream = held(stream);
+        let mut stream = lock(stream);
         if let Some(text) = stream.breaks_off() {
             self.print(&mut stream, &text);
         }
@@ -228,7 +228,7 @@ impl Attend for View {
         self.progress.iter().for_each(|progress| progress.follow(event, mask));
         match &event.happening {
             Happening::ModelCalled { step, call, .. } if **step == *ANSWER => {
-                self.stream.iter().for_each(|stream| held(stream).begins(*call));
+                self.stream.iter().for_each(|stream| lock(stream).begins(*call));
             }
             Happening::ModelReplied { step, call, reply, .. } => match reply {
                 ModelAnswer::Said { text, calls, .. } => {
@@ -250,7 +250,7 @@ impl Attend for View {
             }
             // The received text is shown, and later text is not.
             Happening::CancelRequested { waits_until_ms, .. } => {
-                let call = self.stream.as_ref().and_then(|stream| held(stream).call);
+                let call = self.stream.as_ref().and_then(|stream| lock(stream).call);
                 call.iter().for_each(|call| self.end(*call, None));
                 if waits_until_ms.is_some() {
                     self.line("stopping: a call that may act has 4 seconds to answer; Ctrl-C again ends it at once", "33");

@@ -46,7 +46,7 @@ pub(super) type Found = (&'static str, String);
 
 /// Checks the folders that the user made readable for programs.
 pub(super) fn readable(written: &[String]) -> Vec<Found> {
-    let told = |written: &String| match ReadableFolder::of(written) {
+    let told = |written: &String| match ReadableFolder::find(written) {
         ReadableFolder { place: Ok(place), .. } => ("ok", format!("programs in the sandbox may read {written} ({})", place.display())),
         ReadableFolder { place: Err(why), .. } => {
             ("note", format!("programs in the sandbox cannot read {written}, which your settings name: {why}"))

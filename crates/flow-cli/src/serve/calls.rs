@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_ch
 use super::messages;
 use super::protocol::{ServedCall, complete};
 use super::{Bounds, CallLine, InvalidArguments, PipelineService, ServedOutcome};
-use crate::adapter::held;
+use crate::adapter::lock;
 use crate::event::Canceller;
 
 /// Prefix of the metadata about a run in a result.
@@ -55,28 +55,28 @@ impl Running {
 
 impl ClientSession {
     pub(super) fn version(&self) -> Option<ProtocolVersion> {
-        held(&self.version).clone()
+        lock(&self.version).clone()
     }
 
     pub(super) fn agree(&self, version: ProtocolVersion) {
-        *held(&self.version) = Some(version);
+        *lock(&self.version) = Some(version);
     }
 
     /// Handles a message without an answer.
     pub(super) fn notice(&self, method: &str, params: &Map<String, Value>) {
         let id = params.get("requestId").filter(|_| method == "notifications/cancelled");
-        if let Some(running) = id.and_then(|id| held(&self.running).remove(&id.to_string())) {
+        if let Some(running) = id.and_then(|id| lock(&self.running).remove(&id.to_string())) {
             running.cancel();
         }
     }
 
     /// Ends all requests of this client without answers.
     pub(super) fn leave(&self) {
-        held(&self.running).drain().for_each(|(_, running)| running.cancel());
+        lock(&self.running).drain().for_each(|(_, running)| running.cancel());
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        held(&self.running).is_empty()
+        lock(&self.running).is_empty()
     }
 }
 
@@ -92,9 +92,9 @@ pub(super) struct Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        held(&self.server.under_way).remove(&self.number);
+        lock(&self.server.under_way).remove(&self.number);
         let id = self.call.id.to_string();
-        let mut running = held(&self.session.running);
+        let mut running = lock(&self.session.running);
         // A cancelled call is already removed, and its id may have been reused.
         if running.get(&id).is_some_and(|running| Arc::ptr_eq(&running.is_unwanted, &self.running.is_unwanted)) {
             running.remove(&id);
@@ -122,7 +122,7 @@ impl CallServer {
     /// Ends all calls and waits for them; no new call starts.
     pub(super) async fn end(&self, by: Canceller) {
         self.is_ending.store(true, Ordering::Relaxed);
-        for stop in held(&self.under_way).values() {
+        for stop in lock(&self.under_way).values() {
             let _ = stop.send(by);
         }
         let all = u32::try_from(self.bounds.running).unwrap_or(u32::MAX);
@@ -140,7 +140,7 @@ impl CallServer {
         let (stop, stopped) = unbounded_channel();
         let running = Running { stop, is_unwanted: Arc::default() };
         let id = call.id.to_string();
-        match held(&session.running).entry(id.clone()) {
+        match lock(&session.running).entry(id.clone()) {
             Entry::Occupied(_) => {
                 let message = format!("a request with the id {id} is already in progress; ids must be unique");
                 return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None));
@@ -150,7 +150,7 @@ impl CallServer {
             }
         }
         let number = self.last.fetch_add(1, Ordering::Relaxed);
-        held(&self.under_way).insert(number, running.stop.clone());
+        lock(&self.under_way).insert(number, running.stop.clone());
         Ok(Entered { server: Arc::clone(self), session: Arc::clone(session), call, number, running, stopped })
     }
 }

@@ -12,7 +12,7 @@ use super::outcome::{Complaint, Golden, GoldenFile, Outcome, Report, Tally, Tria
 use super::play::{Played, play};
 use super::suite::{Suite, Trial, TrialOptions};
 use super::{expect, leftover, taping};
-use crate::adapter::{files, held};
+use crate::adapter::{files, lock};
 use crate::driver::Blocking;
 use crate::report::Diff;
 use crate::runtime::STACK;
@@ -70,7 +70,7 @@ fn on_threads(suites: &[Suite], trials: &[&Trial], options: &TrialOptions) -> Ve
                 Ok(world) => guarded(&suites[trial.suite], trial, world, options),
                 Err(error) => fault(&suites[trial.suite], trial, format!("the test cannot be run: {error}")),
             };
-            *held(result) = Some(tried);
+            *lock(result) = Some(tried);
         }
     };
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2)).min(MOST_THREADS).min(trials.len());

@@ -69,7 +69,7 @@ pub(crate) use virtual_time::VirtualRun;
 pub use workflow::{CheckError, Workflow, give_model};
 pub use world::{declared, first_stage, know_prices, lacking};
 
-pub use crate::adapter::files::shown;
+pub use crate::adapter::files::shown_path;
 #[cfg(feature = "telemetry")]
 pub use crate::adapter::otlp::{Otlp, OtlpSettings};
 pub use crate::driver::Ports;

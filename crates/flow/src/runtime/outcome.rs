@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::asking::RunQuestion;
 use super::changed::ChangedFiles;
-use super::shown;
+use super::shown_path;
 use super::surroundings::start_of;
 use super::tape::{Recorded, TapingError};
 use crate::event::{Canceller, Event, Failure, Happening, RunEnd, RunStatus, StepFailure, StepPath, Usage};
@@ -208,7 +208,7 @@ pub struct Untrusted {
 
 impl fmt::Display for Untrusted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file = shown(&self.file);
+        let file = shown_path(&self.file);
         match self.before {
             Some(before) => write!(
                 f,

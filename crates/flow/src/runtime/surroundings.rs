@@ -22,7 +22,7 @@ use crate::adapter::encryption::Sealing;
 use crate::adapter::environment;
 use crate::adapter::sandbox::ReadableFolder;
 use crate::adapter::sqlite_cache::SqliteCache;
-use crate::adapter::{held, open_files};
+use crate::adapter::{lock, open_files};
 use crate::diagnostic::visible;
 use crate::driver::{Door, Ports, Runtime};
 use crate::engine::{Input, Mocks, Moment, ResumeError, Run, RunSettings, secret_values};
@@ -246,7 +246,7 @@ impl Surroundings {
         let told = |folder: ReadableFolder| {
             folder.place.err().map(|why| format!("programs in the sandbox cannot read {}, which your settings name: {why}", folder.written))
         };
-        self.settled.readable.iter().filter_map(|written| told(ReadableFolder::of(written))).collect()
+        self.settled.readable.iter().filter_map(|written| told(ReadableFolder::find(written))).collect()
     }
 
     /// Returns warnings before a run: declared secrets that look like ordinary text, and variables that are read but not set.
@@ -340,13 +340,13 @@ pub(crate) struct KeptPrinter(Mutex<Vec<String>>);
 impl KeptPrinter {
     /// Returns what was printed so far.
     pub(super) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *held(&self.0))
+        std::mem::take(&mut *lock(&self.0))
     }
 }
 
 impl Printer for KeptPrinter {
     fn print(&self, parts: &[String]) -> Result<(), PrintError> {
-        held(&self.0).extend(parts.iter().cloned());
+        lock(&self.0).extend(parts.iter().cloned());
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{STACK, project, settings, shown};
+use super::{STACK, project, settings, shown_path};
 use crate::adapter::disk_files::DiskFiles;
 use crate::check::{Checked, check_file};
 use crate::diagnostic::Diagnostic;
@@ -43,7 +43,7 @@ pub enum CheckError {
     #[error("{}", report::human(&Findings::new(&.0.loaded.sources, &.0.errors()), report::Look::default()).trim_end())]
     Findings(Box<Checked>),
     /// It is a file of another kind.
-    #[error("{} is not a pipeline: a pipeline has name and steps", shown(.0))]
+    #[error("{} is not a pipeline: a pipeline has name and steps", shown_path(.0))]
     NoPipeline(PathBuf),
     /// The system could not create a thread.
     #[error("flow cannot start: {0}")]

@@ -126,7 +126,7 @@ pub fn login_command(file: &Path, project: &Path, env_file: Option<&Path>) -> Lo
     let place =
         |folder: &Path| std::path::absolute(folder).and_then(|folder| folder.canonicalize()).unwrap_or_else(|_| folder.to_path_buf());
     let is_found = place(&super::project(file, None)) == place(project);
-    LoginCommand::of(file, if is_found { None } else { Some(project) }, env_file)
+    LoginCommand::for_file(file, if is_found { None } else { Some(project) }, env_file)
 }
 
 /// Like [`login_command`], but valid in any folder, for readers of messages elsewhere.

@@ -194,7 +194,7 @@ impl<'p> Parts<'_, 'p> {
         let tool = pipeline.tool(&call.tool.value).map(|(tool, _)| tool);
         let span = self.labels.span_of(self.chain, ix);
         self.written(of_tool(tool, &pipeline.data), format!("the result of {}", self.reader), span);
-        let reads_files = ToolName::of(&call.tool.value).part != Some("write");
+        let reads_files = ToolName::parse(&call.tool.value).part != Some("write");
         let echo = format!("{} does not give back what it was given", self.reader);
         self.opened(tool.filter(|_| reads_files).and_then(|tool| opened_by(tool, pipeline, self.labels.plan)));
         self.whole_unless(call.with.iter().flat_map(|(_, value)| value.texts()), &echo);

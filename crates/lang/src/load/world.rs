@@ -336,13 +336,13 @@ impl World for Loader<'_> {
     fn columns(&self, name: &str, data: &Data) -> Option<Vec<String>> {
         // What is outside the project is reported, and not opened.
         let place = self.files.real_path(&data.file.value)?;
-        self.roots.iter().any(|root| place.starts_with(root)).then(|| self.files.columns(&TableSource::of(name, data)))?
+        self.roots.iter().any(|root| place.starts_with(root)).then(|| self.files.columns(&TableSource::find(name, data)))?
     }
 
     fn look_of(&self, name: &str, data: &Data) -> TableLook {
         let place = self.files.real_path(&data.file.value);
         let is_inside = place.is_some_and(|place| self.roots.iter().any(|root| place.starts_with(root)));
-        if is_inside { self.files.look_of(&TableSource::of(name, data)) } else { TableLook::default() }
+        if is_inside { self.files.look_of(&TableSource::find(name, data)) } else { TableLook::default() }
     }
 
     fn table_text(&mut self, data: &Data) -> Option<(FileId, Arc<str>)> {

@@ -71,7 +71,7 @@ fn asked_agent(file: &Pipeline, name: &str, span: Span, agent: &Agent) -> Pipeli
     // Which step asks is known in the run: what one of them marks is masked for all.
     let is_pii = file.all_steps().iter().any(|step| step.is_pii);
     let step = Step { id: own.clone(), span, kind_span: span, kind: StepKind::Agent(kind), is_pii, ..Step::default() };
-    let used: BTreeSet<&str> = agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool).collect();
+    let used: BTreeSet<&str> = agent.tools.iter().map(|tool| ToolName::parse(&tool.value).tool).collect();
     Pipeline {
         name: Spanned::new(asking_tool(name), file.name.span),
         asked: Some(own),
@@ -103,7 +103,7 @@ fn inputs_read(file: &Pipeline, agent: &str) -> Vec<Field> {
     while let Some(name) = waiting.pop() {
         let Some(agent) = file.agents.get(name).filter(|_| seen.insert(name)) else { continue };
         waiting.extend(agent.agents.iter().map(Spanned::as_str));
-        let of_tools = agent.tools.iter().filter_map(|tool| file.tools.get(ToolName::of(&tool.value).tool));
+        let of_tools = agent.tools.iter().filter_map(|tool| file.tools.get(ToolName::parse(&tool.value).tool));
         let mut reads: Vec<&Read> = agent.instructions.iter().flat_map(|text| &text.reads).collect();
         reads.extend(of_tools.flat_map(Tool::texts).flat_map(|text| &text.reads));
         reads.extend(file.models.values().flat_map(Model::texts).flat_map(|text| &text.reads));

@@ -23,7 +23,7 @@ fn an_answer_gets_the_values_of_the_one_who_asks_now() {
     let reply = masker.value(&json!({ "text": "Hi Ana! Call 0151 2345678? (r_1)", "number": 1 }));
     assert_eq!(reply["text"], "Hi <PERSON_1.1>! Call <PHONE_1>? (<RUN>)");
     let now = json!({ "prompt": "Greet Bo Diddley, 0170 7654321." });
-    let bindings = Bindings::of(&asked, &now, &bo, "r_2", &Map::new()).unwrap();
+    let bindings = Bindings::compare(&asked, &now, &bo, "r_2", &Map::new()).unwrap();
     assert_eq!(bindings.restored(&reply), json!({ "text": "Hi Bo! Call 0170 7654321? (r_2)", "number": 1 }));
 }
 
@@ -39,7 +39,7 @@ fn a_value_may_take_no_word_of_the_text_with_it() {
         ("Greet <EMAIL_7> now.", false),
         ("Greet *** now.", false),
     ] {
-        assert_eq!(Bindings::of(&recorded, &json!(asked), &redactor, "", &Map::new()).is_some(), is_equal, "{asked}");
+        assert_eq!(Bindings::compare(&recorded, &json!(asked), &redactor, "", &Map::new()).is_some(), is_equal, "{asked}");
     }
 }
 
@@ -51,10 +51,10 @@ fn a_value_that_became_known_after_the_call_is_found_by_its_length_and_put_back(
     let reply = masker.value(&json!({ "name": "Bo Diddley" }));
     let Value::Object(lengths) = json!({ "<PERSON_1>": 10 }) else { unreachable!() };
     let now = json!("Who called? Bo Diddley from Berlin.");
-    assert!(Bindings::of(&asked, &now, &early, "", &Map::new()).is_none());
-    let bindings = Bindings::of(&asked, &now, &early, "", &lengths).unwrap();
+    assert!(Bindings::compare(&asked, &now, &early, "", &Map::new()).is_none());
+    let bindings = Bindings::compare(&asked, &now, &early, "", &lengths).unwrap();
     assert_eq!(bindings.restored(&reply), json!({ "name": "Bo Diddley" }));
-    assert!(Bindings::of(&asked, &json!("Who called? Mr Bo Diddley from Berlin."), &early, "", &lengths).is_none());
+    assert!(Bindings::compare(&asked, &json!("Who called? Mr Bo Diddley from Berlin."), &early, "", &lengths).is_none());
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_number_that_is_personal_stays_a_number() {
     let mut masker = Masker::new(&redactor, "");
     let asked = masker.value(&json!({ "customer": 4711042, "hours": 8 }));
     assert_eq!(asked, json!({ "customer": "<PERSON_1#>", "hours": 8 }));
-    let bindings = Bindings::of(&asked, &json!({ "customer": 4711042, "hours": 8 }), &redactor, "", &Map::new()).unwrap();
+    let bindings = Bindings::compare(&asked, &json!({ "customer": 4711042, "hours": 8 }), &redactor, "", &Map::new()).unwrap();
     assert_eq!(bindings.restored(&asked), json!({ "customer": 4711042, "hours": 8 }));
 }
 
@@ -71,7 +71,7 @@ fn a_number_that_is_personal_stays_a_number() {
 fn what_only_looks_like_a_placeholder_is_text() {
     for text in ["<PERSON_>", "<PERSON_1.>", "<PERSON_x>", "<person_1>", "<HOURS_1>", "<", "**", "a < b > c", "<PERSON_1"] {
         assert_eq!(unnumbered(text), text);
-        assert!(Bindings::of(&json!(text), &json!("other"), &redactor(&[]), "", &Map::new()).is_none());
+        assert!(Bindings::compare(&json!(text), &json!("other"), &redactor(&[]), "", &Map::new()).is_none());
     }
     assert_eq!(unnumbered("to <PERSON_12.3t> and <EMAIL_1>"), "to <PERSON> and <EMAIL>");
 }
@@ -89,9 +89,12 @@ fn a_text_that_only_looks_like_a_placeholder_stays_what_it_is() {
         assert!(!recorded.as_str().unwrap().contains("Ana"), "{recorded}");
         let reply = masker.value(&json!(format!("{literal} is Ana Lopez in r_1")));
         let bindings =
-            Bindings::of(&recorded, &json!(text), &redactor, "r_1", &Map::new()).unwrap_or_else(|| panic!("{literal}: {recorded}"));
+            Bindings::compare(&recorded, &json!(text), &redactor, "r_1", &Map::new()).unwrap_or_else(|| panic!("{literal}: {recorded}"));
         assert_eq!(bindings.restored(&reply), json!(format!("{literal} is Ana Lopez in r_1")), "{reply}");
         let other = json!(text.replace(literal, "Ana Lopez"));
-        assert!(Bindings::of(&recorded, &other, &redactor, "r_1", &Map::new()).is_none(), "a name is not what looks like a placeholder");
+        assert!(
+            Bindings::compare(&recorded, &other, &redactor, "r_1", &Map::new()).is_none(),
+            "a name is not what looks like a placeholder"
+        );
     }
 }

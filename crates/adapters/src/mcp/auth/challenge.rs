@@ -14,7 +14,7 @@ pub(in crate::mcp) struct Challenge {
 }
 
 impl Challenge {
-    pub(in crate::mcp) fn of(headers: &HeaderMap) -> Challenge {
+    pub(in crate::mcp) fn from_headers(headers: &HeaderMap) -> Challenge {
         let values = headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok());
         let mut challenge = Challenge::default();
         values.for_each(|value| challenge.read(value));

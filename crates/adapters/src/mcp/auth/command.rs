@@ -16,7 +16,7 @@ pub struct LoginCommand {
 
 impl LoginCommand {
     /// For the servers of a file, as the user named it. `project` is set if the file alone does not lead to it; `env_file` holds the variables.
-    pub fn of(file: &Path, project: Option<&Path>, env_file: Option<&Path>) -> LoginCommand {
+    pub fn for_file(file: &Path, project: Option<&Path>, env_file: Option<&Path>) -> LoginCommand {
         let word = |path: &Path| shell_path(&path.display().to_string());
         let option = |name: &str, path: Option<&Path>| path.map(|path| format!(" {name} {}", word(path))).unwrap_or_default();
         LoginCommand { place: format!(" {}{}{}", word(file), option("--project", project), option("--env-file", env_file)) }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_command_can_be_pasted_whatever_a_server_names() {
-        let command = LoginCommand::of(Path::new("my file.yaml"), Some(Path::new("a")), Some(Path::new("-my.env")));
+        let command = LoginCommand::for_file(Path::new("my file.yaml"), Some(Path::new("a")), Some(Path::new("-my.env")));
         let long = "x".repeat(700);
         let values = ["read", "--yes-host=evil", "a;rm", "it's", long.as_str(), "last"];
         let told = "flow tools login web 'my file.yaml' --project a --env-file ./-my.env --scope read --scope='--yes-host=evil' --scope 'a;rm' --scope 'it'\\''s' --scope last";

@@ -41,7 +41,7 @@ pub(super) struct Client {
 impl Client {
     /// A client that authenticates with a method that the server supports. If `methods` is empty, the server lists none, and a client with a secret
     /// uses `Basic`.
-    pub(super) fn of(id: String, secret: Option<Secret>, key: Option<Secret>, methods: &[String]) -> Client {
+    pub(super) fn new(id: String, secret: Option<Secret>, key: Option<Secret>, methods: &[String]) -> Client {
         let takes = |method: &str| methods.iter().any(|taken| taken == method);
         let proof = match (&key, &secret) {
             (Some(_), _) => Proof::Jwt,

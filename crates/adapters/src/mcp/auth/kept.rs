@@ -136,7 +136,7 @@ pub(super) struct LoginLock(#[expect(dead_code, reason = "closing it ends the lo
 
 impl LoginPlace {
     /// The place of a server's login; `None` if the server has no address.
-    pub(super) fn of(folder: PathBuf, server: &ToolServer) -> Option<LoginPlace> {
+    pub(super) fn for_server(folder: PathBuf, server: &ToolServer) -> Option<LoginPlace> {
         let ServerTransport::Http { url, auth, .. } = &server.transport else { return None };
         let of = |word: Option<&String>| word.cloned().unwrap_or_default();
         let auth = auth.as_ref();

@@ -64,7 +64,7 @@ pub(in crate::mcp) async fn log_in(
 ) -> Result<LoginDone, HttpFault> {
     let none = || asker.fault(FailureKind::BadRequest, "only a server with a url has a login");
     let ServerTransport::Http { url, auth, .. } = &server.transport else { return Err(none()) };
-    let place = LoginPlace::of(folder, server).ok_or_else(none)?;
+    let place = LoginPlace::for_server(folder, server).ok_or_else(none)?;
     let auth = auth.clone().unwrap_or_default();
     auth.client_secret.iter().for_each(|secret| asker.scrub.learn(secret));
     let reading = place.clone();
@@ -167,7 +167,8 @@ impl Login<'_> {
 
     /// The client of a login, and whether it was registered for this login.
     async fn client(&self, redirect: Option<&str>) -> Result<(Client, bool), HttpFault> {
-        let own = |id: &String| Client::of(id.clone(), self.auth.client_secret.clone(), self.auth.private_key.clone(), &self.issuer.proofs);
+        let own =
+            |id: &String| Client::new(id.clone(), self.auth.client_secret.clone(), self.auth.private_key.clone(), &self.issuer.proofs);
         match &self.auth.client_id {
             // A client id that is an address refers to the client's own metadata, for authorization servers that support this.
             Some(id) if !id.starts_with("https://") || self.issuer.takes_addresses => return Ok((own(id), false)),
@@ -215,7 +216,7 @@ impl Login<'_> {
         let secret = text("client_secret").map(Secret::new);
         secret.iter().for_each(|secret| self.asker.scrub.learn(secret));
         let methods = text("token_endpoint_auth_method").map_or_else(|| self.issuer.proofs.clone(), |method| vec![method.to_owned()]);
-        Ok((Client::of(id.to_owned(), secret, None, &methods), true))
+        Ok((Client::new(id.to_owned(), secret, None, &methods), true))
     }
 
     async fn token(&self, client: &Client, form: &[(&str, &str)]) -> Result<Granted, TokenFault> {

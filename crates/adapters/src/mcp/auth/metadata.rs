@@ -15,8 +15,8 @@ use tokio::time::{Instant, timeout_at};
 use super::challenge::{Challenge, is_scope};
 use super::command::LoginCommand;
 use crate::event::{Failure, FailureKind};
-use crate::held;
 use crate::http::{Http, HttpAnswer, HttpCall, HttpFault, in_words, is_loopback_host, read_json};
+use crate::lock;
 use crate::port::{Clock, Secret};
 use crate::scrub::Scrub;
 
@@ -63,10 +63,10 @@ impl Asker {
     ) -> Result<Answered, HttpFault> {
         headers.push(("Accept".to_owned(), Secret::new("application/json")));
         let until = Instant::now() + self.http.exchange_time();
-        *held(&self.awaited) = Some(origin(url));
+        *lock(&self.awaited) = Some(origin(url));
         let call = HttpCall { method, url, headers, body, is_repeatable: false, connect_timeout: self.connect_timeout, scrub: &self.scrub };
         let sent = timeout_at(until, self.http.send_any(call)).await;
-        *held(&self.awaited) = None;
+        *lock(&self.awaited) = None;
         let http = sent.unwrap_or_else(|_| Err(self.late(&origin(url))))?;
         Ok(Answered { http, until })
     }
@@ -79,9 +79,9 @@ impl Asker {
     /// Reads the JSON object of an answer.
     pub(super) async fn object(&self, answer: &mut Answered) -> Result<Value, HttpFault> {
         let Answered { http, until } = answer;
-        *held(&self.awaited) = Some(http.origin.clone());
+        *lock(&self.awaited) = Some(http.origin.clone());
         let read = timeout_at(*until, http.bytes_within(LARGEST)).await;
-        *held(&self.awaited) = None;
+        *lock(&self.awaited) = None;
         match read_json(&read.unwrap_or_else(|_| Err(self.late(&http.origin)))?) {
             Ok(object @ Value::Object(_)) => Ok(object),
             _ => Err(http.fault(FailureKind::BadResponse, "sent no JSON object")),

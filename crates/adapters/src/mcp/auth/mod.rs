@@ -34,8 +34,8 @@ pub use self::revoke::TokensAfter;
 pub(super) use self::revoke::log_out;
 use crate::event::{Failure, FailureKind};
 use crate::files::FileError;
-use crate::held;
 use crate::http::HttpFault;
+use crate::lock;
 use crate::model::Grant;
 use crate::port::{Secret, ServerSignIn, ServerTransport, ToolServer};
 
@@ -67,7 +67,7 @@ impl ServerTokens {
         if headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
             return None;
         }
-        let place = logins.and_then(|folder| LoginPlace::of(folder, server));
+        let place = logins.and_then(|folder| LoginPlace::for_server(folder, server));
         for secret in auth.iter().flat_map(|auth| auth.client_secret.iter().chain(&auth.private_key)) {
             asker.scrub.learn(secret);
         }
@@ -84,17 +84,17 @@ impl ServerTokens {
 
     /// The token that requests currently carry.
     pub(super) fn current(&self) -> Option<Secret> {
-        held(&self.current).as_ref().map(|token| token.access.clone())
+        lock(&self.current).as_ref().map(|token| token.access.clone())
     }
 
     /// The host that a token is being requested from. After an abandoned wait, the host that was waited for.
     pub(super) fn awaited(&self) -> Option<String> {
-        held(&self.asker.awaited).clone()
+        lock(&self.asker.awaited).clone()
     }
 
     /// Marks the tokens as ready: from now on only the server itself is waited for.
     pub(super) fn are_there(&self) {
-        *held(&self.asker.awaited) = None;
+        *lock(&self.asker.awaited) = None;
     }
 
     fn is_of_client(&self) -> bool {
@@ -104,12 +104,12 @@ impl ServerTokens {
     fn use_login(&self, login: &KeptLogin) {
         login.secrets().for_each(|secret| self.asker.scrub.learn(&secret));
         let access = Secret::new(&login.access_token);
-        *held(&self.current) = Some(Token { access, expires_at: login.expires_at, scopes: login.scopes.clone() });
+        *lock(&self.current) = Some(Token { access, expires_at: login.expires_at, scopes: login.scopes.clone() });
     }
 
     /// Fetches a token before a request, if one is known to be needed or the current one is about to expire.
     pub(super) async fn prepare(&self) -> Result<(), HttpFault> {
-        let current = held(&self.current).clone();
+        let current = lock(&self.current).clone();
         let soon = self.asker.now() + std::time::Duration::from_secs(30);
         if current.as_ref().is_some_and(|token| token.expires_at.is_none_or(|at| at > soon)) {
             return Ok(());
@@ -130,7 +130,7 @@ impl ServerTokens {
             return Ok(true);
         }
         if self.is_of_client() {
-            let has = held(&self.current).as_ref().map(|token| token.scopes.clone()).unwrap_or_default();
+            let has = lock(&self.current).as_ref().map(|token| token.scopes.clone()).unwrap_or_default();
             let is_new = challenge.scopes.iter().any(|scope| !has.contains(scope));
             return if is_for_scopes && !is_new { Ok(false) } else { self.fetch(challenge).await };
         }
@@ -195,7 +195,7 @@ impl ServerTokens {
     /// Fetches a token with the client's own credentials.
     async fn fetch(&self, challenge: &Challenge) -> Result<bool, HttpFault> {
         let granted = self.fetched(challenge).await?;
-        *held(&self.current) =
+        *lock(&self.current) =
             Some(Token { access: granted.access, expires_at: granted.expires_at, scopes: granted.scopes.unwrap_or_default() });
         Ok(true)
     }
@@ -225,9 +225,9 @@ impl ServerTokens {
             return Err(self.asker.fault(FailureKind::Blocked, message));
         }
         let client =
-            Client::of(auth.client_id.clone().unwrap_or_default(), auth.client_secret.clone(), auth.private_key.clone(), &given.proofs);
+            Client::new(auth.client_id.clone().unwrap_or_default(), auth.client_secret.clone(), auth.private_key.clone(), &given.proofs);
         let mut scopes = if auth.scopes.is_empty() { wanted(challenge, &found) } else { auth.scopes.clone() };
-        let has = held(&self.current).as_ref().map(|token| token.scopes.clone()).unwrap_or_default();
+        let has = lock(&self.current).as_ref().map(|token| token.scopes.clone()).unwrap_or_default();
         add(&mut scopes, &has);
         add(&mut scopes, &challenge.scopes);
         let scope = scopes.join(" ");
@@ -316,6 +316,6 @@ pub struct LoginStanding {
 /// # Errors
 /// Fails if the login cannot be read.
 pub fn standing(folder: PathBuf, server: &ToolServer) -> Result<Option<LoginStanding>, FileError> {
-    let Some(place) = LoginPlace::of(folder, server) else { return Ok(None) };
+    let Some(place) = LoginPlace::for_server(folder, server) else { return Ok(None) };
     Ok(place.read()?.map(|login| LoginStanding { until: login.expires_at, is_refreshed: login.refresh_token.is_some() }))
 }

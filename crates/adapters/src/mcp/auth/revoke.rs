@@ -22,7 +22,7 @@ pub enum TokensAfter {
 
 /// Revokes the tokens of a login and removes it, also if they cannot be revoked. `None`: there was no login.
 pub(in crate::mcp) async fn log_out(asker: &Asker, server: &ToolServer, folder: PathBuf) -> Result<Option<TokensAfter>, HttpFault> {
-    let Some(place) = LoginPlace::of(folder, server).map(Arc::new) else { return Ok(None) };
+    let Some(place) = LoginPlace::for_server(folder, server).map(Arc::new) else { return Ok(None) };
     let at = Arc::clone(&place);
     // The lock is held until the login is removed, so that no run refreshes it meanwhile.
     let (_lock, login) = on_disk(move || Ok((at.lock()?, at.read()))).await?;

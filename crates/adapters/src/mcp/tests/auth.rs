@@ -457,7 +457,7 @@ fn what_to_do_after_a_refusal_comes_before_what_the_server_says_and_can_be_paste
         }))
         .await;
         let mut world = World::new();
-        let command = LoginCommand::of(Path::new("my pipelines/p.yaml"), Some(Path::new("here")), None);
+        let command = LoginCommand::for_file(Path::new("my pipelines/p.yaml"), Some(Path::new("here")), None);
         world.servers = world.servers.clone().with_login_command(command);
         let world = world.with_logins();
         let server = world.signed(&Pair { server: url, issuer: String::new(), heard: Arc::default(), state: Arc::default() }, None);

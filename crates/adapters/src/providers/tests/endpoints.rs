@@ -227,7 +227,7 @@ fn reasoning_is_written_as_each_family_has_it() {
     let body = |wire: WireFormat, base_url: &str, reasoning: Reasoning| {
         let endpoint = EndpointOptions { reasoning: Some(reasoning), ..EndpointOptions::default() };
         let request = ModelRequest { endpoint, ..request(wire, base_url.to_owned()) };
-        let dialect = Dialect::of(&request, &Rejected::default());
+        let dialect = Dialect::from_request(&request, &Rejected::default());
         let mut body = json!({});
         dialect.complete(&mut body, &request).map(|()| body).map_err(|failure| failure.message)
     };
@@ -263,7 +263,7 @@ fn thoughts_of_the_messages_format_are_a_part_of_its_bound() {
     let asked = |reasoning, most| {
         let endpoint = EndpointOptions { reasoning: Some(reasoning), ..EndpointOptions::default() };
         let request = ModelRequest { endpoint, max_output_tokens: most, ..structured(WIRES[1]) };
-        let dialect = Dialect::of(&request, &Rejected::default());
+        let dialect = Dialect::from_request(&request, &Rejected::default());
         anthropic::call(&request, &dialect, &Pictures::default()).map(|call| call.body)
     };
     let body = asked(Reasoning::Budget(2_000), None).unwrap();

@@ -141,7 +141,7 @@ pub(super) fn request(wire: WireFormat, base_url: String) -> ModelRequest {
 
 /// A request as it goes out to an endpoint that rejected nothing so far.
 fn written(request: &ModelRequest) -> WireCall {
-    let dialect = Dialect::of(request, &Rejected::default());
+    let dialect = Dialect::from_request(request, &Rejected::default());
     let call = match request.wire {
         WireFormat::OpenAiChat => openai::call,
         WireFormat::OpenAiResponses => super::responses::call,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keywords::{
-    SchemaForm, concerns, describe, every_type, implied, is_a, is_known_format, is_plain_pattern, said, says_nothing, type_of, types_of,
+    SchemaForm, concerns, describe, every_type, implied, in_words, is_a, is_known_format, is_plain_pattern, says_nothing, type_of, types_of,
 };
 
 /// Maximum number of schemas inside one schema after its references are followed; what lies behind is left open.
@@ -69,7 +69,7 @@ impl Fitting<'_> {
         }
         if let Some(either) = keys.shift_remove("oneOf") {
             match keys.contains_key("anyOf") {
-                true => words.push(said("oneOf", &either)),
+                true => words.push(in_words("oneOf", &either)),
                 false => drop(keys.insert("anyOf".to_owned(), either)),
             }
         }
@@ -97,7 +97,7 @@ impl Fitting<'_> {
         let is_object = keys.contains_key("properties") || types_of(&keys) == ["object"];
         match keys.shift_remove("anyOf") {
             Some(Value::Array(ways)) if is_object => self.unite(&mut keys, &ways, words),
-            Some(ways) if keys.contains_key("type") || keys.contains_key("enum") => words.push(said("anyOf", &ways)),
+            Some(ways) if keys.contains_key("type") || keys.contains_key("enum") => words.push(in_words("anyOf", &ways)),
             Some(Value::Array(ways)) => self.ways(&mut keys, ways, words),
             _ => {}
         }
@@ -142,7 +142,7 @@ impl Fitting<'_> {
                 Some(wanted) if is_about_one(wanted) => self.keyword(&mut made, key, value, types, words),
                 Some(_) => {}
                 None if says_nothing(key, value) => {}
-                None => words.push(said(key, value)),
+                None => words.push(in_words(key, value)),
             }
         }
         if types.iter().any(|kind| kind == "object") {
@@ -173,13 +173,13 @@ impl Fitting<'_> {
             ("format", Value::String(format)) if is_known_format(format, self.form) => Some(value.clone()),
             ("pattern", Value::String(pattern)) if is_plain_pattern(pattern) => Some(value.clone()),
             ("format" | "pattern", Value::String(_)) => {
-                words.push(said(key, value));
+                words.push(in_words(key, value));
                 None
             }
             ("minLength" | "maxLength" | "minItems" | "maxItems", Value::Number(number)) => {
                 let fits = number.as_u64().is_some_and(|most| most <= MOST_REPETITIONS);
                 if !fits {
-                    words.push(said(key, value));
+                    words.push(in_words(key, value));
                 }
                 Some(value.clone()).filter(|_| fits)
             }
@@ -201,7 +201,7 @@ impl Fitting<'_> {
             }
         }
         if self.form == SchemaForm::Gemini && !listed.iter().all(|value| value.is_string()) {
-            words.push(said("enum", &json!(listed)));
+            words.push(in_words("enum", &json!(listed)));
             return None;
         }
         (!listed.is_empty()).then(|| json!(listed))
@@ -244,7 +244,7 @@ impl Fitting<'_> {
             },
             _ => return,
         };
-        words.push(said("prefixItems", &json!(places)));
+        words.push(in_words("prefixItems", &json!(places)));
         let rest = keys.get("items").filter(|rest| rest.is_object()).cloned();
         let mut kinds: Vec<Value> = vec![];
         for place in places.into_iter().chain(rest) {
@@ -259,7 +259,7 @@ impl Fitting<'_> {
 
     /// The properties of all ways that an object may have are its own, and those that all of them require are required.
     fn unite(&mut self, keys: &mut Map<String, Value>, ways: &[Value], words: &mut Vec<String>) {
-        words.push(said("anyOf", &json!(ways)));
+        words.push(in_words("anyOf", &json!(ways)));
         let mut common: Option<Vec<Value>> = None;
         let mut found: Map<String, Value> = Map::new();
         for way in self.each_whole(ways, &mut vec![]) {
@@ -325,7 +325,7 @@ impl Fitting<'_> {
                 "anyOf" | "description" | "title" => drop(made.insert(key, value)),
                 "default" if self.form == SchemaForm::JsonSchema => drop(made.insert(key, value)),
                 key if says_nothing(key, &value) => {}
-                key => words.push(said(key, &value)),
+                key => words.push(in_words(key, &value)),
             }
         }
         if self.form == SchemaForm::JsonSchema {
@@ -378,7 +378,7 @@ fn merge(keys: &mut Map<String, Value>, more: Map<String, Value>, words: &mut Ve
             }
             ("enum", Some(Value::Array(own)), Value::Array(found)) => own.retain(|value| found.contains(value)),
             ("title" | "description" | "default" | "$defs" | "definitions" | "$schema" | "$id", Some(_), _) => {}
-            (_, Some(_), value) => words.push(said(&key, &value)),
+            (_, Some(_), value) => words.push(in_words(&key, &value)),
         }
     }
 }

@@ -129,7 +129,7 @@ pub(super) fn implied(keys: &Map<String, Value>) -> Vec<String> {
 }
 
 /// What a keyword demands, as a sentence.
-pub(super) fn said(key: &str, value: &Value) -> String {
+pub(super) fn in_words(key: &str, value: &Value) -> String {
     if key == "default" {
         return format!("Default: {}.", cut(&value.to_string(), LONGEST_WORDS));
     }

@@ -25,7 +25,7 @@ use crate::port::{Message, ModelReply, ModelRequest, ToolCall, ToolDescription, 
 const LONGEST_KEY: usize = 64;
 
 impl SchemaForm {
-    fn of(request: &ModelRequest) -> SchemaForm {
+    fn from_request(request: &ModelRequest) -> SchemaForm {
         let is_google =
             ["generativelanguage.googleapis.com", "aiplatform.googleapis.com"].iter().any(|host| is_at(&request.base_url, host));
         let is_region = request.base_url.contains("-aiplatform.googleapis.com");
@@ -45,7 +45,7 @@ pub(super) type Renamed = BTreeMap<String, BTreeMap<String, String>>;
 
 /// The request with the schemas of its tools as the endpoint accepts them.
 pub(super) fn accepted(request: &ModelRequest) -> (ModelRequest, Renamed) {
-    let form = SchemaForm::of(request);
+    let form = SchemaForm::from_request(request);
     let mut renamed = Renamed::new();
     let tools = request.tools.iter().map(|tool| {
         let (parameters, names) = fitted(&tool.parameters, form);

@@ -111,13 +111,13 @@ async fn nothing_else_is_reached_and_what_was_tried_is_known() {
         ("127.0.0.1:0", "port 0 cannot be called"),
     ] {
         let street = Street { passage: Arc::clone(&street.passage), ..street };
-        held(&street.passage.refused).clear();
+        lock(&street.passage.refused).clear();
         let target = target.replace("PORT", &street.service.port().to_string());
         assert_eq!(street.status(&format!("CONNECT {target} HTTP/1.1\r\nAUTH\r\n\r\n")).await, "403", "{target}");
         assert_eq!(street.refused(), [(target, rule.to_owned())]);
     }
     // A name of the list that is not there is no refusal.
-    held(&street.passage.refused).clear();
+    lock(&street.passage.refused).clear();
     assert_eq!(street.status("CONNECT a.wide.example:443 HTTP/1.1\r\nAUTH\r\n\r\n").await, "502");
     assert_eq!(street.refused(), []);
 }

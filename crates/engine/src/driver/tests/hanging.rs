@@ -52,7 +52,7 @@ impl Folder for Hangs {
     fn copy(&self, _: &Path, _: u64, _: &Path, _: &str) -> Pending<String> {
         Box::pin(async { hang() })
     }
-    fn held(&self, _: &Path, _: &Path, _: &str, _: bool) -> Pending<()> {
+    fn check_links(&self, _: &Path, _: &Path, _: &str, _: bool) -> Pending<()> {
         hang()
     }
 }

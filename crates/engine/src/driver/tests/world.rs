@@ -153,7 +153,7 @@ impl Folder for Outside {
     fn copy(&self, _: &Path, _: u64, _: &Path, name: &str) -> Pending<String> {
         self.later(Ok(name.into()))
     }
-    fn held(&self, _: &Path, _: &Path, _: &str, _: bool) -> Pending<()> {
+    fn check_links(&self, _: &Path, _: &Path, _: &str, _: bool) -> Pending<()> {
         self.later(Ok(()))
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::answer::AnswerBody;
-use crate::adapter::held;
+use crate::adapter::lock;
 
 /// Maximum number of connections.
 pub(super) const MOST: usize = 256;
@@ -55,7 +55,7 @@ pub(super) struct ServedRequest {
 impl Seats {
     /// Takes a seat; if all are taken, that of the longest idle connection. `None`: all have open requests.
     pub(super) fn take(self: &Arc<Seats>) -> Option<RequestSeat> {
-        let mut inner = held(&self.inner);
+        let mut inner = lock(&self.inner);
         if inner.taken.len() >= MOST {
             let idle = inner.taken.iter().filter(|(_, place)| place.requests == 0);
             let longest = idle.min_by_key(|(_, place)| place.idle_since).map(|(number, _)| *number)?;
@@ -76,7 +76,7 @@ impl RequestSeat {
 
     /// Counts an arrived request.
     pub(super) fn serve(&self) -> ServedRequest {
-        if let Some(place) = held(&self.seats.inner).taken.get_mut(&self.number) {
+        if let Some(place) = lock(&self.seats.inner).taken.get_mut(&self.number) {
             place.requests += 1;
         }
         ServedRequest { seats: Arc::clone(&self.seats), number: self.number }
@@ -85,13 +85,13 @@ impl RequestSeat {
 
 impl Drop for RequestSeat {
     fn drop(&mut self) {
-        held(&self.seats.inner).taken.remove(&self.number);
+        lock(&self.seats.inner).taken.remove(&self.number);
     }
 }
 
 impl Drop for ServedRequest {
     fn drop(&mut self) {
-        if let Some(place) = held(&self.seats.inner).taken.get_mut(&self.number) {
+        if let Some(place) = lock(&self.seats.inner).taken.get_mut(&self.number) {
             place.requests = place.requests.saturating_sub(1);
             place.idle_since = Instant::now();
         }

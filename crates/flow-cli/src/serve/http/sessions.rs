@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::super::calls::ClientSession;
-use crate::adapter::{environment, held};
+use crate::adapter::{environment, lock};
 
 /// Maximum number of sessions; then the longest idle one is removed.
 const MOST: usize = 1_000;
@@ -23,7 +23,7 @@ impl Sessions {
     /// Starts a session and removes expired ones.
     pub(super) fn begin(&self) -> (String, Arc<ClientSession>) {
         let now = Instant::now();
-        let mut sessions = held(&self.by_name);
+        let mut sessions = lock(&self.by_name);
         sessions.retain(|_, (session, used)| !session.is_idle() || now.duration_since(*used) < LONGEST_SILENCE);
         while sessions.len() >= MOST {
             let oldest = sessions.iter().min_by_key(|(_, (session, used))| (!session.is_idle(), *used)).map(|(name, _)| name.clone());
@@ -37,7 +37,7 @@ impl Sessions {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<Arc<ClientSession>> {
-        let mut sessions = held(&self.by_name);
+        let mut sessions = lock(&self.by_name);
         let (session, used) = sessions.get_mut(name)?;
         let now = Instant::now();
         if session.is_idle() && now.duration_since(*used) >= LONGEST_SILENCE {
@@ -49,6 +49,6 @@ impl Sessions {
     }
 
     pub(super) fn remove(&self, name: &str) -> Option<Arc<ClientSession>> {
-        held(&self.by_name).remove(name).map(|(session, _)| session)
+        lock(&self.by_name).remove(name).map(|(session, _)| session)
     }
 }

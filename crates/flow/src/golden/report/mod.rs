@@ -16,7 +16,7 @@ use super::mutate::{Mutant, Noticed, OutputMutation};
 use super::outcome::{ComparedModel, Complaint, Golden, Outcome, Report};
 use crate::diagnostic::{counted, visible};
 use crate::model::step_path;
-use crate::runtime::shown;
+use crate::runtime::shown_path;
 
 /// Formats all lines; with `only_bad`, passed trials are left out.
 pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
@@ -50,7 +50,7 @@ pub fn human(report: &Report, colour: bool, only_bad: bool) -> String {
     let mut list = |title: &str, paths: Vec<&PathBuf>| {
         if !paths.is_empty() {
             out.push_str(&format!("\n{title}:\n"));
-            out.extend(paths.iter().map(|path| format!("  {}\n", shown(path))));
+            out.extend(paths.iter().map(|path| format!("  {}\n", shown_path(path))));
         }
     };
     list("These goldens or recordings belong to no case; remove them, or correct the case", report.orphans.iter().collect());

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{RunError, Untrusted, kept, shown};
+use super::{RunError, Untrusted, kept, shown_path};
 use crate::adapter::agreed::Agreed;
 use crate::adapter::clock::SystemClock;
 use crate::adapter::environment;
@@ -140,7 +140,7 @@ pub(super) fn consent(
 fn agreed(program: &Program, file: &Path, env: &BTreeMap<String, Secret>) -> (Agreed, Result<Prints, PrintsError>) {
     let named = named(program, env);
     let prints = named.prints();
-    (Agreed { file: shown(file), named, prints: prints.as_ref().ok().cloned(), is_free: false }, prints)
+    (Agreed { file: shown_path(file), named, prints: prints.as_ref().ok().cloned(), is_free: false }, prints)
 }
 
 /// Returns the user's list.

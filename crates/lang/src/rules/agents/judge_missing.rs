@@ -33,7 +33,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
                 let agent = pipeline.pipeline.agents.keys().find(|name| !asked.contains(&name.as_str())).map_or("NAME", String::as_str);
                 let help = format!("write judge: {agent}, or the name of another agent, in scorecard {}, beside criteria", quoted(name));
                 out.push(
-                    found(card.span, &message)
+                    new_finding(card.span, &message)
                         .related(criterion.id.span, "this criterion")
                         .related(planned.step.id.span, "judged here")
                         .help(help),
@@ -43,7 +43,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
     }
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::JudgeMissing, span, message)
 }
 
@@ -63,7 +63,7 @@ fn of_task(task: &TaskStep, step: &Step, pipeline: &PipelinePlan, out: &mut Vec<
                 quoted(&step.id.value)
             ),
         };
-        out.push(found(span, &message).help(help));
+        out.push(new_finding(span, &message).help(help));
     }
 }
 

@@ -9,14 +9,15 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
     let is_tool = |name: &str| file.models.get(name).filter(|model| model.provider.tool().is_some());
     if let Some(model) = is_tool(DEFAULT_MODEL) {
         let message = "the model \"default\" is a tool, and FLOW_MODEL can put another in its place, which would get that tool";
-        out.push(found(model.span, message, model).help("give it another name, and write that as model of its agents"));
+        out.push(new_finding(model.span, message, model).help("give it another name, and write that as model of its agents"));
     }
     for (name, model) in &file.models {
         for other in &model.fallback {
             if let Some(tool) = is_tool(&other.value) {
                 let message = format!("model {} falls back to {}, which is a tool", quoted(name), quoted(&other.value));
                 out.push(
-                    found(other.span, &message, tool).help("remove it; what was said to a model is nothing that a tool could continue"),
+                    new_finding(other.span, &message, tool)
+                        .help("remove it; what was said to a model is nothing that a tool could continue"),
                 );
             }
         }
@@ -28,7 +29,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
             && let Some(tool) = is_tool(&named.source)
         {
             let message = format!("step {} names model {}, which is a tool", quoted(&step.id.value), quoted(&named.source));
-            out.push(found(named.place.span, &message, tool).help("write it as model of the agent"));
+            out.push(new_finding(named.place.span, &message, tool).help("write it as model of the agent"));
         }
         let judge = facts.judges.and_then(|judging| judging.judge());
         for helper in judge.into_iter().chain(facts.helpers.into_iter().flatten()) {
@@ -45,10 +46,10 @@ fn helps(file: &Pipeline, agent: &str, span: Span, out: &mut Vec<Diagnostic>) {
     let model = file.agents.get(agent).and_then(|agent| file.models.get(agent.model_name()));
     let Some(model) = model.filter(|model| model.provider.tool().is_some()) else { return };
     let message = format!("agent {} judges or sums up, and its model is a tool", quoted(agent));
-    out.push(found(span, &message, model).help("name an agent with a model of another provider"));
+    out.push(new_finding(span, &message, model).help("name an agent with a model of another provider"));
 }
 
-fn found(span: Span, message: &str, model: &Model) -> Diagnostic {
+fn new_finding(span: Span, message: &str, model: &Model) -> Diagnostic {
     let diagnostic = finding(Code::ToolModelPlace, span, message);
     if span == model.span { diagnostic } else { diagnostic.related(model.span, "this model") }
 }

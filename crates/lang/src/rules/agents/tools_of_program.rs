@@ -33,9 +33,9 @@ fn unused(pipeline: &PipelinePlan, agent: &str, own: Option<Span>) -> String {
     let of_others = file.agents.iter().filter(|(name, _)| *name != agent).flat_map(|(_, other)| &other.tools);
     let of_steps =
         pipeline.steps.iter().flat_map(|planned| planned.step.kind.facts().receiver.into_iter().chain(planned.step.kind.facts().may_use));
-    let used: HashSet<&str> = of_others.chain(of_steps).map(|tool| ToolName::of(&tool.value).tool).collect();
+    let used: HashSet<&str> = of_others.chain(of_steps).map(|tool| ToolName::parse(&tool.value).tool).collect();
     let listed = file.agents.get(agent).into_iter().flat_map(|agent| &agent.tools).filter(|tool| Some(tool.span) != own);
-    let alone: Vec<&str> = listed.map(|tool| ToolName::of(&tool.value).tool).filter(|tool| !used.contains(tool)).collect();
+    let alone: Vec<&str> = listed.map(|tool| ToolName::parse(&tool.value).tool).filter(|tool| !used.contains(tool)).collect();
     if alone.is_empty() { String::new() } else { format!(", and {} below tools, which nothing else uses", alone.join(", ")) }
 }
 

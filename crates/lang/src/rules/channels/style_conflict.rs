@@ -28,7 +28,7 @@ fn fixed_texts(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
             let Some((range, index)) = phrases.find(&fixed).into_iter().next() else { continue };
             let word = quoted(words.get(index).copied().unwrap_or_default());
             let message = format!("this text, which people get, holds {word}, which style guide {} bans", quoted(&style.name));
-            let found = found(text.place.inside(range.start, range.end), &message);
+            let found = new_finding(text.place.inside(range.start, range.end), &message);
             out.push(found.related(style.span, "this style guide").help(format!("write another word, or take {word} out of banned")));
             break;
         }
@@ -49,7 +49,7 @@ fn banned_of(style: &StyleGuide) -> BannedWords<'_> {
     BannedWords { style, words, phrases }
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::StyleConflict, span, message)
 }
 
@@ -91,7 +91,7 @@ pub(in crate::rules) fn conflict(style: &StyleGuide, out: &mut Vec<Diagnostic>) 
     let holds = |text: &str| banned.find(text).first().and_then(|(_, index)| style.words.banned.get(*index));
     let mut report = |message: String, word: &str| {
         out.push(
-            found(style.span, &message)
+            new_finding(style.span, &message)
                 .about(About::Value("words.banned".to_owned()))
                 .help(format!("take {} out of banned, or write another word there", quoted(word))),
         );

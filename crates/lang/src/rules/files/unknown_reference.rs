@@ -87,7 +87,7 @@ impl ReferenceLook<'_> {
         }
         // Each agent that it may ask is among its tools, at the place of its name.
         let written = |tool: &&Spanned<String>| agent.agents.iter().all(|other| other.span != tool.span);
-        let listed: Vec<&str> = agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool).collect();
+        let listed: Vec<&str> = agent.tools.iter().map(|tool| ToolName::parse(&tool.value).tool).collect();
         let is_agent = |tool: &&Spanned<String>| file.agents.contains_key(&tool.value) && !file.tools.contains_key(&tool.value);
         for other in agent.tools.iter().filter(written).filter(is_agent) {
             let message = format!("{owner} tool \"{}\", which is an agent", other.value);
@@ -240,7 +240,7 @@ impl ReferenceLook<'_> {
 
     /// What a plan may use; one name for both would leave open which is meant.
     fn agent_or_tool(&mut self, owner: &str, name: &Spanned<String>, file: &Pipeline) {
-        let server = ToolName::of(&name.value).tool;
+        let server = ToolName::parse(&name.value).tool;
         if server.starts_with(&asking_tool("")) {
             return self.tool(owner, name, &file.tools);
         }
@@ -275,7 +275,7 @@ impl ReferenceLook<'_> {
             return;
         }
         if let (false, ToolName { tool, .. }) =
-            (name.contains(['*', '?', '[', '{']), ToolName::of(name.split('(').next().unwrap_or_default().trim()))
+            (name.contains(['*', '?', '[', '{']), ToolName::parse(name.split('(').next().unwrap_or_default().trim()))
             && !file.tools.contains_key(tool)
             && !nearest(tool, file.tools.keys().map(String::as_str)).is_empty()
         {
@@ -288,7 +288,7 @@ impl ReferenceLook<'_> {
     /// program or of another file (F617 tells of those that are nearly a tool).
     fn listed_tool(&mut self, owner: &str, entry: &Spanned<String>, is_generous: bool, file: &Pipeline) {
         let name = entry.value.split('(').next().unwrap_or_default().trim();
-        let ToolName { tool: server, part } = ToolName::of(name);
+        let ToolName { tool: server, part } = ToolName::parse(name);
         let is_meant = |tool: &String| tool == server || is_generous && may_mean(server, tool);
         if name.contains(['*', '?', '[', '{']) {
             return;
@@ -332,7 +332,7 @@ impl ReferenceLook<'_> {
                 .out
                 .push(found(name.span, message).help(format!("write agents: [{agent}] in the agent that asks, and no tool for it")));
         }
-        let server = ToolName::of(&name.value).tool;
+        let server = ToolName::parse(&name.value).tool;
         self.up(Thing::Tool, owner, &Spanned::new(server.to_owned(), name.span), known);
     }
 }

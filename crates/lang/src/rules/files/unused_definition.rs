@@ -13,11 +13,11 @@ pub(in crate::rules) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) 
     let mut used = Used::default();
     for agent in file.agents.values() {
         used.models.insert(agent.model_name());
-        used.tools.extend(agent.tools.iter().map(|tool| ToolName::of(&tool.value).tool));
+        used.tools.extend(agent.tools.iter().map(|tool| ToolName::parse(&tool.value).tool));
         used.policies.extend(agent.policy.iter().map(Spanned::as_str));
         used.agents.extend(agent.agents.iter().map(Spanned::as_str));
     }
-    used.tools.extend(file.models.values().filter_map(|model| Some(ToolName::of(&model.provider.tool()?.tool.value).tool)));
+    used.tools.extend(file.models.values().filter_map(|model| Some(ToolName::parse(&model.provider.tool()?.tool.value).tool)));
     let embedding = file.tools.values().filter_map(|tool| tool.knowledge()?.embed.as_ref());
     used.models.extend(embedding.map(Spanned::as_str));
     used.models.extend(file.models.values().flat_map(|model| &model.fallback).map(Spanned::as_str));
@@ -32,11 +32,12 @@ pub(in crate::rules) fn check(names: &PipelineNames, out: &mut Vec<Diagnostic>) 
         let fixed = kind.facts().model.filter(|model| model.form == Form::Plain);
         used.models.extend(fixed.map(|model| &*model.source));
         used.any_model |= kind.facts().model.is_some() && fixed.is_none();
-        used.tools.extend(kind.facts().receiver.map(|name| if kind.facts().sends { &name.value } else { ToolName::of(&name.value).tool }));
+        used.tools
+            .extend(kind.facts().receiver.map(|name| if kind.facts().sends { &name.value } else { ToolName::parse(&name.value).tool }));
         used.tools.extend(kind.facts().knowledge.map(Spanned::as_str));
         if let StepKind::Plan(step) = kind {
             for name in &step.may_use {
-                let server = ToolName::of(&name.value).tool;
+                let server = ToolName::parse(&name.value).tool;
                 let of = if file.tools.contains_key(server) { &mut used.tools } else { &mut used.agents };
                 of.insert(server);
             }

@@ -38,12 +38,14 @@ fn alone(checks: &Together, out: &mut Vec<Diagnostic>) {
                 for address in hosts.iter().filter(|host| host.contains('/')) {
                     let host = address.split_once("://").map_or(address.as_str(), |(_, rest)| rest).split('/').next().unwrap_or_default();
                     let message = format!("criterion {id}: links takes hosts, and {} is an address, so no link passes", quoted(address));
-                    out.push(found(check.span, &message).help(format!("write {host}")));
+                    out.push(new_finding(check.span, &message).help(format!("write {host}")));
                 }
             }
             Check::Plain(PlainCheck::Readability(grade)) if *grade > HIGHEST_GRADE => {
                 let message = format!("criterion {id}: readability is a school grade, and every text is below {grade}");
-                out.push(found(check.span, &message).help("write the highest grade, such as 8 for a text that a pupil of 14 understands"));
+                out.push(
+                    new_finding(check.span, &message).help("write the highest grade, such as 8 for a text that a pupil of 14 understands"),
+                );
             }
             Check::Plain(_) | Check::Contains(..) | Check::NotContains(..) | Check::Equals(_) => {}
             Check::NumbersFrom(_) | Check::StatesNumbers(_) | Check::ApartFrom(_) | Check::Expression(_) => {}
@@ -76,7 +78,7 @@ fn passes_all(owner: &str, check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
         PlainCheck::FitsChannel | PlainCheck::StyleGuide | PlainCheck::Markdown(_) | PlainCheck::Emojis(_) => return,
         PlainCheck::Language(_) | PlainCheck::PiiNone | PlainCheck::Links(_) | PlainCheck::Readability(_) => return,
     };
-    out.push(found(check.span, &format!("{owner}: {what}")).help(help));
+    out.push(new_finding(check.span, &format!("{owner}: {what}")).help(help));
 }
 
 /// Texts that have nothing in common, not even a letter: what fits them all fits nothing before it fits anything.
@@ -97,7 +99,7 @@ fn narrower(pattern: &str) -> Option<String> {
     Regex::new(&meant).ok().filter(|meant| !fits_all(meant)).map(|_| meant)
 }
 
-pub(in crate::rules) fn found(span: Span, message: &str) -> Diagnostic {
+pub(in crate::rules) fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::CheckImpossible, span, message)
 }
 
@@ -121,7 +123,7 @@ fn lengths(checks: &Together, out: &mut Vec<Diagnostic>) {
     if least > most {
         let message = format!("criterion {}: min_length {least} is above max_length {most}", quoted(&criterion.id.value));
         out.push(
-            found(span, &message)
+            new_finding(span, &message)
                 .related(other, format!("at most {most} here"))
                 .help(format!("write min_length: {most} and max_length: {least}, or make room between them")),
         );
@@ -142,7 +144,7 @@ fn words(checks: &Together, out: &mut Vec<Diagnostic>) {
         for (text, other) in fixed(texts).filter_map(|text| Some((text, forbidden.get(text)?))) {
             let message = format!("criterion {}: {} must occur, and must not", quoted(&criterion.id.value), quoted(text));
             out.push(
-                found(check.span, &message)
+                new_finding(check.span, &message)
                     .related(*other, "forbidden here")
                     .help(format!("take {} out of not_contains, or out of contains", quoted(text))),
             );

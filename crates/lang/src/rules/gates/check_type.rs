@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::check_impossible::found;
+use super::check_impossible::new_finding;
 use crate::model::{Check, Filling, StepKind};
 use crate::rules::prelude::{Diagnostic, PipelineNames, Texts, quoted};
 use crate::rules::support::scorecards::{checks, known_scorecards};
@@ -28,7 +28,7 @@ pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Di
                 quoted(&planned.step.id.value),
                 judged.words()
             );
-            out.push(found(check.span, &message).help(one_of(wanted)));
+            out.push(new_finding(check.span, &message).help(one_of(wanted)));
         }
     }
 }

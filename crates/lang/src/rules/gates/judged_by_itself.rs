@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::check_impossible::found;
+use super::check_impossible::new_finding;
 use crate::model::{Check, Criterion, Filling, GateStep, Judging, Step, StepKind, TestFile, Text};
 use crate::rules::prelude::{Diagnostic, PipelinePlan, Plan, quoted, sole_path};
 use crate::rules::support::scorecards::known_scorecards;
@@ -37,7 +37,7 @@ pub(in crate::rules) fn in_tests(tests: &TestFile, out: &mut Vec<Diagnostic>) {
                 continue;
             }
             let message = format!("test {}: {key} {} is the text that is checked itself", quoted(&case.id.value), text.source.trim());
-            out.push(found(check.span, &message).help(format!("name an input, as in {key}: inputs.NAME, or remove {key}")));
+            out.push(new_finding(check.span, &message).help(format!("name an input, as in {key}: inputs.NAME, or remove {key}")));
         }
     }
 }
@@ -127,5 +127,5 @@ fn of_check(
         Some(read) => format!("write {key}: {}, which the text is written from", read.path.join(".")),
         None => format!("name the data that the text is written from, or remove {key}"),
     };
-    found(check.span, &message).related(gate.of.place.span, "this is judged").help(help)
+    new_finding(check.span, &message).related(gate.of.place.span, "this is judged").help(help)
 }

@@ -48,7 +48,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
         let unsent = unsent(pipeline, planned, gate, &otherwise.source).or_else(empty);
         let shorter = unsent.as_ref().and_then(|(_, help)| help.clone());
         if let Some((message, criterion)) = unsent.map(|(message, _)| (message, None)).or_else(broken) {
-            let found = found(otherwise.place.span, &message);
+            let found = new_finding(otherwise.place.span, &message);
             let of_style = criterion.filter(|_| pipeline.pipeline.style_guide.is_none()).and_then(|span| {
                 let mut criteria = known_scorecards(pipeline, gate).flat_map(|card| &card.criteria);
                 criteria.find(|criterion| criterion.id.span == span && is_style(criterion))
@@ -67,7 +67,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
     }
 }
 
-pub(in crate::rules) fn found(span: Span, message: &str) -> Diagnostic {
+pub(in crate::rules) fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::OtherwiseFails, span, message)
 }
 

@@ -1,6 +1,6 @@
 //! F413: `otherwise` that gives the very text which did not pass.
 
-use super::otherwise_fails::found;
+use super::otherwise_fails::new_finding;
 use crate::model::{Filling, GateStep, StepKind, Text};
 use crate::plan::StepIx;
 use crate::rules::prelude::{Diagnostic, PipelinePlan, Plan, quoted, sole_path};
@@ -13,7 +13,9 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
         if gives_judged(pipeline, ix, gate, otherwise) {
             let given = sole_path(otherwise).map_or_else(String::new, |read| read.path.join("."));
             let message = format!("otherwise of gate {} gives {given}, the text that did not pass", quoted(&planned.step.id.value));
-            out.push(found(otherwise.place.span, &message).help("write a text that may be sent in its place, such as: Please call us."));
+            out.push(
+                new_finding(otherwise.place.span, &message).help("write a text that may be sent in its place, such as: Please call us."),
+            );
         }
     }
 }

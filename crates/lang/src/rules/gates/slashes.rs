@@ -24,18 +24,18 @@ pub(in crate::rules) fn in_tests(tests: &TestFile, out: &mut Vec<Diagnostic>) {
 
 fn of_check(check: &Spanned<Check>, out: &mut Vec<Diagnostic>) {
     if let Check::Plain(PlainCheck::Regex(pattern)) = &check.value {
-        out.extend(found(pattern.as_str(), check.span));
+        out.extend(new_finding(pattern.as_str(), check.span));
     }
 }
 
 fn of_field(field: &Field, out: &mut Vec<Diagnostic>) {
-    out.extend(field.pattern.as_deref().and_then(|pattern| found(pattern, field.span)));
+    out.extend(field.pattern.as_deref().and_then(|pattern| new_finding(pattern, field.span)));
     field.items.iter().for_each(|items| of_field(items, out));
     field.fields.iter().for_each(|inner| of_field(inner, out));
 }
 
 /// `/…/` with its flags, and no other slash in it: a path has one.
-fn found(pattern: &str, span: Span) -> Option<Diagnostic> {
+fn new_finding(pattern: &str, span: Span) -> Option<Diagnostic> {
     let (inner, flags) = pattern.strip_prefix('/')?.rsplit_once('/')?;
     // Without an anchor or a flag the slashes may be those of a path.
     let is_anchored = inner.starts_with('^') || inner.ends_with('$');
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn flags_go_to_the_front_and_paths_stay() {
-        let help = |pattern: &str| found(pattern, Span::default()).map(|found| found.help.concat());
+        let help = |pattern: &str| new_finding(pattern, Span::default()).map(|found| found.help.concat());
         assert_eq!(help("/^a+$/i").as_deref(), Some("write the pattern without them: (?i)^a+$"));
         assert_eq!(help("/^a+$/").as_deref(), Some("write the pattern without them: ^a+$"));
         for path in ["/", "//", "/a/b/", "/usr/bin", "^/a/$", "/a/x/y", "/(etc|usr)/", r"/\*.*\*/"] {

@@ -9,18 +9,18 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _plan: &Plan, out: &mut V
         let is_tool = pipeline.pipeline.models.get(agent.model_name()).is_some_and(|model| model.provider.tool().is_some());
         if !agent.tools.is_empty() && agent.max_turns.is_none() && !is_tool {
             let message = format!("agent \"{name}\" has tools but no max_turns; the default, {MOST_TURNS}, applies");
-            out.push(found(agent.span, message, &format!("max_turns: {MOST_TURNS}")));
+            out.push(new_finding(agent.span, message, &format!("max_turns: {MOST_TURNS}")));
         }
     }
     for planned in &pipeline.steps {
         let StepKind::Plan(plan) = &planned.step.kind else { continue };
         if plan.max_steps.is_none() {
             let message = format!("plan \"{}\" has no max_steps; the default, {MOST_PLAN_STEPS}, applies", planned.step.id.value);
-            out.push(found(planned.step.kind_span, message, &format!("max_steps: {MOST_PLAN_STEPS}")));
+            out.push(new_finding(planned.step.kind_span, message, &format!("max_steps: {MOST_PLAN_STEPS}")));
         }
     }
 }
 
-fn found(span: Span, message: String, bound: &str) -> Diagnostic {
+fn new_finding(span: Span, message: String, bound: &str) -> Diagnostic {
     Diagnostic::new(Code::DefaultBound, span, message).help(format!("write {bound}, or what fits"))
 }

@@ -15,15 +15,15 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
         };
         let around = pipeline.around(ix).skip(1).map(|ix| &pipeline.step(ix).step);
         if let Some(holder) = around.filter(|_| acts).find(|holder| holds(&holder.kind) && has_retry(holder).is_some()) {
-            out.push(found(holder, step, is_known_by_its_key(&pipeline.pipeline, &step.kind)));
+            out.push(new_finding(holder, step, is_known_by_its_key(&pipeline.pipeline, &step.kind)));
         }
         if let Some(once) = has_retry(step).and(pipeline.called(step)).and_then(|id| once_in(plan, id, &mut vec![])) {
-            out.push(found(step, once, true));
+            out.push(new_finding(step, once, true));
         }
     }
 }
 
-fn found(holder: &Step, step: &Step, has_key_for: bool) -> Diagnostic {
+fn new_finding(holder: &Step, step: &Step, has_key_for: bool) -> Diagnostic {
     let (by, id) = (quoted(&holder.id.value), quoted(&step.id.value));
     let (message, label, help) = match step.is_once {
         true => (

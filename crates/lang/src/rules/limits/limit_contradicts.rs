@@ -16,7 +16,8 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
     for (name, agent) in pipeline.pipeline.agents.iter().filter(|(_, agent)| !agent.tools.is_empty() && agent.max_turns == Some(1)) {
         let message = format!("agent {} has one turn: when it calls a tool, it has none left to answer with", quoted(name));
         out.push(
-            found(agent.span, "max_turns", &message).help("write max_turns: 2 or more, one for each call of a tool and one for the answer"),
+            new_finding(agent.span, "max_turns", &message)
+                .help("write max_turns: 2 or more, one for each call of a tool and one for the answer"),
         );
     }
     for planned in &pipeline.steps {
@@ -30,7 +31,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
 }
 
 /// At the key of the step or agent at this place.
-fn found(span: Span, key: &str, message: &str) -> Diagnostic {
+fn new_finding(span: Span, key: &str, message: &str) -> Diagnostic {
     finding(Code::LimitContradicts, span, message).about(About::Value(key.to_owned()))
 }
 
@@ -64,7 +65,7 @@ fn budgets(pipeline: &PipelinePlan, plan: &Plan, out: &mut Vec<Diagnostic>) {
                     "write max_tokens: {} or more: each byte of a prompt is set aside, too; or write a smaller max_output_tokens in model {model}",
                     least * 2
                 );
-                out.push(found(span, "max_tokens", &message).help(help));
+                out.push(new_finding(span, "max_tokens", &message).help(help));
             }
         }
     }
@@ -75,13 +76,15 @@ fn turns(step: &Step, dialogue: &DialogueStep, out: &mut Vec<Diagnostic>) {
     if most < agents {
         let message = format!("dialogue {id} has {} for {agents} participants, so not each of them speaks", counted(most, "turn", "turns"));
         out.push(
-            found(step.id.span, "max_turns", &message)
+            new_finding(step.id.span, "max_turns", &message)
                 .help(format!("write max_turns: {} or more; it counts the turns of all together", agents * 2)),
         );
     }
     if let Some(repeats) = dialogue.until.repeats.filter(|repeats| *repeats >= most) {
         let message = format!("dialogue {id} ends after {}, so until.repeats {repeats} never ends it", counted(most, "turn", "turns"));
-        out.push(found(step.id.span, "until.repeats", &message).help(format!("write repeats: 2, or max_turns: {} or more", repeats + 1)));
+        out.push(
+            new_finding(step.id.span, "until.repeats", &message).help(format!("write repeats: 2, or max_turns: {} or more", repeats + 1)),
+        );
     }
 }
 
@@ -92,7 +95,7 @@ fn wait(step: &Step, time: &Filling, (whole, limits): (Option<Duration>, Option<
         let id = quoted(&step.id.value);
         let message = format!("{id} waits for {}, and the deadline is {}", duration_words(time), duration_words(deadline));
         let longer = duration_words(time + deadline);
-        let found = found(step.id.span, "wait", &message);
+        let found = new_finding(step.id.span, "wait", &message);
         out.push(match limits.filter(|_| step.deadline.is_none()) {
             Some(limits) => found.related(limits, format!("write deadline: {longer} or more here")),
             None => found,

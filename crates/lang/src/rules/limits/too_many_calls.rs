@@ -20,7 +20,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
     let Some(dearest) = dearest(calls) else {
         if let (Some(most), Some(span)) = (written.filter(|most| needs.steps > *most), limits.span) {
             let message = format!("each run starts at least {} steps; limits.max_steps is {most}", needs.steps);
-            out.push(found(span, &message).help(format!("write max_steps: {} or more", needs.steps)));
+            out.push(new_finding(span, &message).help(format!("write max_steps: {} or more", needs.steps)));
         }
         return;
     };
@@ -37,7 +37,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
     let step = &pipeline.step(dearest.step).step;
     let number = if number == u64::MAX { "more than 10^19".to_owned() } else { format!("at least {number}") };
     let message = format!("{} and the calls inside it make {number} {what} in each run; {bound}", quoted(&step.id.value));
-    let mut diagnostic = found(step.kind_span, &message);
+    let mut diagnostic = new_finding(step.kind_span, &message);
     for (place, message) in below(dearest, plan, &starts) {
         diagnostic = diagnostic.related(place, message);
     }
@@ -48,7 +48,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
     out.push(diagnostic.help(format!("make one call of each pipeline, and read its output where it is needed{limit}")));
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::TooManyCalls, span, message)
 }
 

@@ -24,12 +24,12 @@ fn of_duckdb(query: &AskedQuery, out: &mut Vec<Diagnostic>) {
         if let Some(help) = dialects::function(call.text, SqlEngine::DuckDb) {
             let span = query.inside(call.start, call.start + call_at(query.text, call.start).unwrap_or(call.text).len());
             let help = help.help(&dialects::values(query.text, call.start));
-            out.push(found(span, format!("DuckDB has no function {}", quoted(call.text))).help(help));
+            out.push(new_finding(span, format!("DuckDB has no function {}", quoted(call.text))).help(help));
         }
     }
 }
 
-fn found(span: Span, message: String) -> Diagnostic {
+fn new_finding(span: Span, message: String) -> Diagnostic {
     finding(Code::QueryFails, span, &message)
 }
 
@@ -43,14 +43,14 @@ const NO_VALUE: &str = "write the name or the word that stands there, or a comma
 
 fn of_fault(names: &PipelineNames, query: &AskedQuery, mistake: &QueryMistake) -> Option<Diagnostic> {
     let (text, at) = (query.text, mistake.at);
-    let say = |message: String, help: &str| Some(found(word_span(query, at), message).help(help));
+    let say = |message: String, help: &str| Some(new_finding(word_span(query, at), message).help(help));
     match &mistake.fault {
         // A function of a spreadsheet around a text in double quotes: the function is the cause.
         QueryFault::QuotedText(_) if let Some((start, name, help)) = foreign_around(text, at) => {
             let call = call_at(text, start);
             let help = in_place_of(help, &dialects::values(text, start), call, text);
             let message = format!("SQLite has no function {}", quoted(name));
-            Some(found(query.inside(start, start + call.unwrap_or(name).len()), message).help(help))
+            Some(new_finding(query.inside(start, start + call.unwrap_or(name).len()), message).help(help))
         }
         // F213, F215.
         QueryFault::UnknownTable(_) | QueryFault::UnknownColumn(_) | QueryFault::QuotedText(_) | QueryFault::AmbiguousColumn(_) => None,
@@ -81,7 +81,7 @@ fn of_fault(names: &PipelineNames, query: &AskedQuery, mistake: &QueryMistake) -
             let end = text.match_indices(';').map(|(at, _)| at).find(|at| ReadQuery::new(&text[..*at]).nodes().is_some());
             let span = end.map_or(query.span, |at| query.inside(at, at + 1));
             let message = "a query is one statement; this text has several".to_owned();
-            Some(found(span, message).help(several(query)))
+            Some(new_finding(span, message).help(several(query)))
         }
         QueryFault::Empty => say("the query has no statement".to_owned(), BEGIN),
         // It may depend on the columns: how many `*` gives, or whether both tables of a `using` have one.
@@ -111,7 +111,7 @@ fn unknown_function(query: &AskedQuery, name: &str, near: &[String], at: Option<
         _ => word_span(query, at),
     };
     let is_day = call.is_some() && dialects::is_today(name);
-    let found = found(span, format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help);
+    let found = new_finding(span, format!("SQLite has no function {}{near}", quoted(name))).near(near).help(help);
     if is_day { found.proposed_fix(vec![(span, dialects::RUN_DAY.to_owned())]) } else { found }
 }
 
@@ -141,7 +141,7 @@ fn writes(names: &PipelineNames, query: &AskedQuery) -> Diagnostic {
         _ => BEGIN.to_owned(),
     };
     let span = query.inside(first.0, first.0 + first.1.len());
-    found(span, format!("a query only reads, and {} does more", quoted(first.1))).help(help)
+    new_finding(span, format!("a query only reads, and {} does more", quoted(first.1))).help(help)
 }
 
 /// What becomes of several statements: one with all that they select from the same rows, or a step for the second.
@@ -189,13 +189,13 @@ fn syntax(file: &Pipeline, query: &AskedQuery, fault: &QueryFault, at: Option<us
     ];
     if let Some((start, word, Some(help))) = foreign.into_iter().find(|(_, _, help)| help.is_some()) {
         let help = help.help(&dialects::values(text, start));
-        return found(place(start, word), format!("SQLite does not know {} here", quoted(word))).help(help);
+        return new_finding(place(start, word), format!("SQLite does not know {} here", quoted(word))).help(help);
     }
     let is_cell = |word: &str| word.starts_with(|c: char| c.is_ascii_uppercase()) && word.ends_with(|c: char| c.is_ascii_digit());
     if word == ":" && is_cell(before.1) {
         let range = format!("{}:{}", before.1, word_at(text, at + 1));
         let message = format!("{} is a range of a spreadsheet, and a query knows columns by their names alone", quoted(&range));
-        return found(place(before.0, &range), message).help(
+        return new_finding(place(before.0, &range), message).help(
             match file.data.iter().find_map(|(name, data)| Some((name, data.header.as_ref()?)).filter(|_| query.read.mentions(name))) {
                 Some((table, columns)) => {
                     format!("write the column that is meant in its place, one of {}, and from {table} without a range", listed(columns))
@@ -209,14 +209,16 @@ fn syntax(file: &Pipeline, query: &AskedQuery, fault: &QueryFault, at: Option<us
         text.match_indices(['{', '}']).next().filter(|_| matches!(fault, QueryFault::Unreadable(_)) || text.contains("}}"))
     {
         let message = format!("a value of the run in the query has a brace too few: {} stands alone", quoted(brace));
-        return found(place(start, brace), message).help("write {{ before the value and }} behind it, as in {{ inputs.id }}");
+        return new_finding(place(start, brace), message).help("write {{ before the value and }} behind it, as in {{ inputs.id }}");
     }
     let is_keyword = |word: &str| KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(word));
     for (start, written) in [(at, word), before] {
         let near = if is_keyword(written) { Near::default() } else { did_you_mean(&written.to_ascii_lowercase(), KEYWORDS) };
         if let Some(name) = near.names.first().cloned() {
             let help = format!("write {name}");
-            return found(place(start, written), format!("SQLite does not understand {}{near}", quoted(written))).near(near).help(help);
+            return new_finding(place(start, written), format!("SQLite does not understand {}{near}", quoted(written)))
+                .near(near)
+                .help(help);
         }
     }
     let unclosed = match fault {
@@ -226,22 +228,23 @@ fn syntax(file: &Pipeline, query: &AskedQuery, fault: &QueryFault, at: Option<us
     };
     if let Some(what) = unclosed {
         let span = if what == "quote" { place(at, &text[at..]) } else { place(at, word) };
-        return found(span, format!("a {what} of the query is not closed")).help(format!("close the {what}"));
+        return new_finding(span, format!("a {what} of the query is not closed")).help(format!("close the {what}"));
     }
     let is_by = |word: &str| ["order", "group", "partition"].iter().any(|keyword| keyword.eq_ignore_ascii_case(word));
     if is_by(before.1) {
-        return found(place(before.0, before.1), format!("{} lacks its \"by\"", quoted(before.1))).help(format!("write {} by", before.1));
+        return new_finding(place(before.0, before.1), format!("{} lacks its \"by\"", quoted(before.1)))
+            .help(format!("write {} by", before.1));
     }
     if text[..at].trim_end().ends_with(',') && is_keyword(word) {
-        return found(place(at, word), format!("there is a comma too many before {}", quoted(word))).help("remove the comma");
+        return new_finding(place(at, word), format!("there is a comma too many before {}", quoted(word))).help("remove the comma");
     }
     match word {
-        "" => found(query.span, "the query breaks off".to_owned()).help("write its end"),
+        "" => new_finding(query.span, "the query breaks off".to_owned()).help("write its end"),
         word if word.starts_with('$') => {
-            found(place(at, word), format!("SQLite takes no value here, where the query has {}", quoted(query.written(word))))
+            new_finding(place(at, word), format!("SQLite takes no value here, where the query has {}", quoted(query.written(word))))
                 .help(NO_VALUE)
         }
-        word => found(place(at, word), format!("SQLite does not understand the query at {}", quoted(word))).help(SEE),
+        word => new_finding(place(at, word), format!("SQLite does not understand the query at {}", quoted(word))).help(SEE),
     }
 }
 

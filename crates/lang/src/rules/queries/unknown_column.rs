@@ -23,7 +23,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
                     format!("use one of: {}", listed(names.iter().filter(is_free)))
                 }
             };
-            out.push(found(span, &message).near(near).help(help));
+            out.push(new_finding(span, &message).near(near).help(help));
         };
         for column in data.pii.iter().filter(|column| !has(&column.value)) {
             told("pii", &column.value, column.span);
@@ -46,7 +46,7 @@ pub(in crate::rules) fn in_queries(names: &PipelineNames, _: &Texts, out: &mut V
     out.extend(mistakes.filter_map(|(query, mistake)| MistakenColumn::new(&names.pipeline.pipeline, query, mistake)?.found()));
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::UnknownColumn, span, message).about(About::Columns)
 }
 
@@ -101,7 +101,7 @@ impl<'q, 'p> MistakenColumn<'q, 'p> {
     }
 
     fn say(&self, message: String) -> Diagnostic {
-        found(self.span, &message)
+        new_finding(self.span, &message)
     }
 
     fn columns(&self) -> impl Iterator<Item = &'q str> + use<'q, 'p> {

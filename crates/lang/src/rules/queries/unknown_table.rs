@@ -48,7 +48,7 @@ pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Di
                 known => format!("use one of: {}", listed(known)),
             };
             let message = format!("the query reads table {}, which is not known{near}", quoted(name));
-            out.push(found(span, &message).near(near).help(help));
+            out.push(new_finding(span, &message).near(near).help(help));
         }
     }
 }
@@ -59,7 +59,7 @@ fn made_by(query: &str) -> Option<String> {
     head.split_whitespace().last().filter(|_| head.starts_with("create ")).map(str::to_owned)
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::UnknownTable, span, message)
 }
 
@@ -69,7 +69,7 @@ fn of_task(step: &Step, out: &mut Vec<Diagnostic>) {
     if task.fixed_artefact() == Some(ArtefactKind::Sql) {
         let message = format!("task \"{}\" asks for a query, but there is no table", step.id.value);
         let help = "add tables under data, or a read step above, or write artefact: text";
-        out.push(found(task.artefact.place.span, &message).help(help));
+        out.push(new_finding(task.artefact.place.span, &message).help(help));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use super::outside_policy::{found, host_help, need_help, refused_host};
+use super::outside_policy::{host_help, need_help, new_finding, refused_host};
 use crate::policy::CallNeed;
 use crate::rules::prelude::{Diagnostic, PipelinePlan, Plan, quoted};
 
@@ -23,11 +23,11 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
             let message = format!("the program of agent {} is {need}, which policy {} does not allow", quoted(&name.value), quoted(of));
             let (entry, place) = need_help(need, policy);
             let help = format!("write {entry} in the policy, or name another folder in the model");
-            out.push(found(model.span, &message).related(place, "this policy is to allow it").help(help));
+            out.push(new_finding(model.span, &message).related(place, "this policy is to allow it").help(help));
         }
         let refusing = |policy| Some((policy, refused_host(&program.run.network, model.span, policy)?));
         let Some(((of, policy), (span, what))) = file.policies_of(Some(agent)).find_map(refusing) else { continue };
         let message = format!("the program of agent {} reaches {what}, which policy {} does not allow", quoted(&name.value), quoted(of));
-        out.push(found(span, &message).related(policy.span, "this policy is to allow it").help(host_help(&what, policy)));
+        out.push(new_finding(span, &message).related(policy.span, "this policy is to allow it").help(host_help(&what, policy)));
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::policy_entries::found;
+use super::policy_entries::new_finding;
 use crate::diagnostic::{LONGEST_MESSAGE, cut};
 use crate::model::{Form, ProgramCommand, Step};
 use crate::policy::{may_mean, tool_refused};
@@ -54,7 +54,7 @@ fn of_step(called: &CalledNames, key: &str, entry: &Spanned<String>, list: &[Spa
     let shown: Vec<&str> = std::iter::once(base_name(&run.program.value)).chain(run.args.iter().map(|arg| &*arg.source)).collect();
     let message = format!("{} in {key} does not fit {}, which {} starts", quoted(&entry.value), quoted(&shown.join(" ")), of(step));
     let help = format!("write {}: a pattern is held against all words, with \"*\" for any letters", quoted(&format!("{name}({spelling})")));
-    Some(found(entry, &cut(&message, LONGEST_MESSAGE)).related(step.kind_span, "started here").help(help))
+    Some(new_finding(entry, &cut(&message, LONGEST_MESSAGE)).related(step.kind_span, "started here").help(help))
 }
 
 fn of(step: &Step) -> String {
@@ -150,5 +150,5 @@ fn of_shell(called: &CalledNames, key: &str, entry: &Spanned<String>) -> Option<
     let any = if begin == words { "" } else { "*" };
     let meant = if rest.is_empty() { program.to_owned() } else { format!("{program}({}{any})", rest.trim()) };
     let message = format!("{} in {key} fits no call: a program is named itself, and started by no shell", quoted(&entry.value));
-    Some(found(entry, &message).help(format!("write {}", quoted(&meant))))
+    Some(new_finding(entry, &message).help(format!("write {}", quoted(&meant))))
 }

@@ -1,7 +1,7 @@
 //! F613: programs that a step starts and tables that it reads, which the lists of its own file's policy do not name. Where an entry nearly names
 //! one, the finding stands there.
 
-use super::outside_policy::{found, need_help};
+use super::outside_policy::{need_help, new_finding};
 use super::policy_entries::{from_project as meant_in_project, with_words};
 use crate::model::{Data, Pipeline, Policy, ProgramCommand, Step, StepKind};
 use crate::policy::{Act, CallNeed, decide, from_project, tool_refused};
@@ -59,8 +59,8 @@ fn program(
         let help = format!("remove {} from disallowed_tools{more}, or remove the step{why}", listed.join(" and "));
         out.push(
             match first.span.file == step.kind_span.file {
-                true => found(first.span, &message).related(step.kind_span, "started here"),
-                false => found(step.kind_span, &message).related(first.span, "this entry"),
+                true => new_finding(first.span, &message).related(step.kind_span, "started here"),
+                false => new_finding(step.kind_span, &message).related(first.span, "this entry"),
             }
             .help(help),
         );
@@ -74,9 +74,9 @@ fn program(
     let is_used = |entry: &Spanned<String>| started.iter().any(|(_, run)| allows(&entry.value, run));
     let near = allowed.iter().find(|entry| entry.value.split('(').next().map(str::trim) == Some(program) && !is_used(entry));
     out.push(match near {
-        Some(entry) => found(entry.span, &format!("{what}, which {} in allowed_tools does not fit", quoted(&entry.value)))
+        Some(entry) => new_finding(entry.span, &format!("{what}, which {} in allowed_tools does not fit", quoted(&entry.value)))
             .help(format!("write {}: the pattern is held against all words behind the program", quoted(&meant))),
-        None => found(step.kind_span, &format!("{what}, which policy {} does not allow", quoted(&name.value)))
+        None => new_finding(step.kind_span, &format!("{what}, which policy {} does not allow", quoted(&name.value)))
             .related(policy.span, format!("add {} to allowed_tools of this policy", quoted(&meant)))
             .help(format!("add {} to allowed_tools, or remove the step", quoted(&meant))),
     });
@@ -90,7 +90,7 @@ fn unread_by_program(file: &Pipeline, step: &Step, run: &ProgramCommand, (name, 
     let message = format!("the program of step {} is {need}, which policy {} does not allow", quoted(&step.id.value), quoted(&name.value));
     let (entry, place) = need_help(&need, policy);
     let help = format!("write {entry} in the policy, or remove the step");
-    Some(found(step.kind_span, &message).related(place, "this policy is to allow it").help(help))
+    Some(new_finding(step.kind_span, &message).related(place, "this policy is to allow it").help(help))
 }
 
 fn unread(table: &str, data: &Data, path: &str, (name, policy): NamedPolicy, pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
@@ -108,7 +108,7 @@ fn unread(table: &str, data: &Data, path: &str, (name, policy): NamedPolicy, pip
     out.push(match near.clone().find(here) {
         Some(entry) => {
             let deeper = format!("{}**", folder(&entry.value));
-            found(
+            new_finding(
                 entry.span,
                 &format!("{what}, which {} in file_access.read does not fit: \"*\" stays in one folder", quoted(&entry.value)),
             )
@@ -118,11 +118,9 @@ fn unread(table: &str, data: &Data, path: &str, (name, policy): NamedPolicy, pip
         None => {
             let why = if listed.is_empty() { "lets no file be read" } else { "does not let be read" };
             let at = if policy.span.file == name.span.file { policy.span } else { name.span };
-            found(at, &format!("{what}, and policy {} {why}", quoted(&name.value))).related(data.file.span, "this file").help(format!(
-                "write file_access: {{ read: [{}] }} in the policy, below {}",
-                quoted(path),
-                name.value
-            ))
+            new_finding(at, &format!("{what}, and policy {} {why}", quoted(&name.value)))
+                .related(data.file.span, "this file")
+                .help(format!("write file_access: {{ read: [{}] }} in the policy, below {}", quoted(path), name.value))
         }
     });
 }

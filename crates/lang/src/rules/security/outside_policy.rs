@@ -18,7 +18,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
     let Some((name, policy)) = file.policy.as_ref().and_then(|name| Some((name, file.policies.get(&name.value)?))) else { return };
     let mut report = |id: &str, span: Span, what: Denied, help: &str| {
         let message = format!("step {} uses {what}, which policy {} does not allow", quoted(id), quoted(&name.value));
-        out.push(found(span, &message).related(policy.span, "this policy is to allow it").help(help));
+        out.push(new_finding(span, &message).related(policy.span, "this policy is to allow it").help(help));
         if let Some(found) = out.last_mut() {
             explain(found, policy, &what);
         }
@@ -67,7 +67,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
             }
         }
         if let Some(url) = step.kind.address()
-            && let Some(Origin { scheme, host, port }) = known_address(&url.source).and_then(|url| Origin::of(url.as_str()))
+            && let Some(Origin { scheme, host, port }) = known_address(&url.source).and_then(|url| Origin::parse(url.as_str()))
             && refuses(Act::Host { scheme: &scheme, host: &host, port })
         {
             // An entry without a port means https on 443.
@@ -127,7 +127,7 @@ pub(in crate::rules) fn with_one_more(key: &str, list: Option<&[Spanned<String>]
     format!("{key}: [{}]", all.join(", "))
 }
 
-pub(in crate::rules) fn found(span: Span, message: &str) -> Diagnostic {
+pub(in crate::rules) fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::OutsidePolicy, span, message)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::policy_entries::found;
+use super::policy_entries::new_finding;
 use crate::model::{FilePart, Pipeline, Tool, ToolName, UntrustedRule};
 use crate::policy::tool_refused;
 use crate::rules::prelude::{Diagnostic, PipelinePlan, Plan, quoted};
@@ -57,7 +57,7 @@ fn of_name(called: &CalledNames, key: &str, entry: &Spanned<String>) -> Option<D
         let part = pattern.filter(|part| is_plain(part) && has(&tool, part))?;
         let message =
             format!("{} in {key} fits no call: brackets hold a pattern for arguments, not a part of a tool", quoted(&entry.value));
-        return Some(found(entry, &message).help(format!("write {}", quoted(&format!("{name}.{part}")))));
+        return Some(new_finding(entry, &message).help(format!("write {}", quoted(&format!("{name}.{part}")))));
     }
     let is_of_kind = || called.steps.iter().any(|step| step.kind.word() == name);
     if !is_plain(name) || name.contains('.') || called.may_know(name) || is_of_kind() {
@@ -67,7 +67,7 @@ fn of_name(called: &CalledNames, key: &str, entry: &Spanned<String>) -> Option<D
     let first = *owners.first()?;
     // F613 says it at the step.
     let is_called =
-        || called.steps.iter().any(|step| step.kind.facts().receiver.is_some_and(|tool| ToolName::of(&tool.value).part == Some(name)));
+        || called.steps.iter().any(|step| step.kind.facts().receiver.is_some_and(|tool| ToolName::parse(&tool.value).part == Some(name)));
     if key == "allowed_tools" && is_called() {
         return None;
     }
@@ -75,7 +75,7 @@ fn of_name(called: &CalledNames, key: &str, entry: &Spanned<String>) -> Option<D
     let rest = pattern.map(|pattern| format!("({pattern})")).unwrap_or_default();
     let message =
         format!("{} in {key} fits no call: it is a part of tool {}, and is named behind a dot", quoted(&entry.value), quoted(first));
-    Some(found(entry, &message).help(format!("write {}", quoted(&format!("{owner}.{name}{rest}")))))
+    Some(new_finding(entry, &message).help(format!("write {}", quoted(&format!("{owner}.{name}{rest}")))))
 }
 
 /// A path that does not begin in the tool's folder, or an argument with its name.
@@ -90,7 +90,7 @@ fn of_pattern(
     let (name, pattern) = split(&entry.value);
     let pattern = pattern?;
     // A list that allows is compared with all arguments, and only those of `read` are the name alone.
-    let part = ToolName::of(name).part.unwrap_or(name);
+    let part = ToolName::parse(name).part.unwrap_or(name);
     if allows && part.parse() != Ok(FilePart::Read)
         || called.given(tool).any(|(_, call, values)| may_fit(&entry.value, call, values.as_ref()))
     {
@@ -98,17 +98,17 @@ fn of_pattern(
     }
     let (meant, why) = in_folder(file, kind, pattern).map(|meant| (meant, "a file is named from the tool's folder")).or_else(|| {
         Some((
-            value_of(called, plan, (tool, kind), ToolName::of(name).part.or(Some(name)), pattern)?,
+            value_of(called, plan, (tool, kind), ToolName::parse(name).part.or(Some(name)), pattern)?,
             "a pattern is held against the values, without their names",
         ))
     })?;
     let message = format!("{} in {key} fits no call: {why}", quoted(&entry.value));
-    Some(found(entry, &message).help(format!("write {}", quoted(&format!("{name}({meant})")))))
+    Some(new_finding(entry, &message).help(format!("write {}", quoted(&format!("{name}({meant})")))))
 }
 
 /// Whether an entry, of a policy or of the tool itself, fits a call as it is written out.
 fn may_fit(entry: &str, call: &str, values: Option<&serde_json::Value>) -> bool {
-    let part = ToolName::of(call).part.unwrap_or(call);
+    let part = ToolName::parse(call).part.unwrap_or(call);
     values.is_some() && [call, part].iter().any(|name| tool_refused(entry, name, values))
 }
 

@@ -23,12 +23,12 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
                 continue;
             }
             let message = format!("{name} (pii) would appear unmasked in the log through {}", quoted(label));
-            out.push(found(read, &message).help("use something else, such as person.id or run.id"));
+            out.push(new_finding(read, &message).help("use something else, such as person.id or run.id"));
         }
     }
 }
 
-fn found(read: &Read, message: &str) -> Diagnostic {
+fn new_finding(read: &Read, message: &str) -> Diagnostic {
     finding(Code::PiiInLog, read.span, message)
 }
 

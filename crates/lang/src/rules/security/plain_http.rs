@@ -7,7 +7,7 @@ use crate::rules::prelude::{Code, Diagnostic, PipelinePlan, Plan, finding, quote
 /// F615: an address with `http://` that leaves this machine.
 pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<Diagnostic>) {
     for url in pipeline.addresses() {
-        let origin = known_address(&url.source).and_then(|url| Origin::of(url.as_str())).filter(|origin| origin.scheme == "http");
+        let origin = known_address(&url.source).and_then(|url| Origin::parse(url.as_str())).filter(|origin| origin.scheme == "http");
         if let Some(Origin { host, .. }) = origin.filter(|origin| !is_near(&origin.host)) {
             let message = format!("http:// sends the text to {} unprotected; write https://", quoted(&host));
             out.push(finding(Code::PlainHttp, url.place.inside(0, "http://".len()), &message).help("write https://"));

@@ -18,7 +18,8 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
             ("disallowed_tools", policy.disallowed_tools.as_slice()),
             ("approval_required", policy.approval_required.as_slice()),
         ];
-        let is_of_server = |entry: &str| ToolName::of(entry).part.is_some() && file.tool(entry).is_some_and(|(tool, _)| tool.is_server());
+        let is_of_server =
+            |entry: &str| ToolName::parse(entry).part.is_some() && file.tool(entry).is_some_and(|(tool, _)| tool.is_server());
         names(&lists, is_of_server, out);
         if policy.span.file == file.name.span.file {
             out.extend(never_asked(policy));
@@ -36,18 +37,18 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
             if entry.value.trim_start().starts_with('!') {
                 let message = format!("{} in {key} is no exception: it fits no file, and excludes none", quoted(&entry.value));
                 out.push(
-                    found(entry, &message)
+                    new_finding(entry, &message)
                         .help("name only what is allowed, such as data/**; what no pattern names follows permission_mode"),
                 );
             } else if let Some(meant) = from_project(&entry.value) {
                 let message = format!("{} in {key} fits no file: patterns begin at the project's folder", quoted(&entry.value));
-                out.push(found(entry, &message).help(format!("write {}", quoted(&meant))));
+                out.push(new_finding(entry, &message).help(format!("write {}", quoted(&meant))));
             }
         }
         for entry in policy.hosts.iter().flatten() {
             if let Some((why, meant)) = no_host(&entry.value) {
                 let message = format!("{} in network_access.hosts fits no request: {why}", quoted(&entry.value));
-                out.push(found(entry, &message).help(format!("write {meant}")));
+                out.push(new_finding(entry, &message).help(format!("write {meant}")));
             }
         }
         unknown_parts(policy, |name| file.tools.get(name), out);
@@ -58,7 +59,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, plan: &Plan, out: &mut Ve
     }
 }
 
-pub(in crate::rules) fn found(entry: &Spanned<String>, message: &str) -> Diagnostic {
+pub(in crate::rules) fn new_finding(entry: &Spanned<String>, message: &str) -> Diagnostic {
     finding(Code::PolicyEntry, entry.span, message)
 }
 
@@ -115,7 +116,7 @@ fn never_asked(policy: &Policy) -> impl Iterator<Item = Diagnostic> {
                 "{} in approval_required is never asked about: no entry of allowed_tools names it, so it is denied",
                 quoted(&entry.value)
             );
-            found(entry, &message)
+            new_finding(entry, &message)
                 .help("add it to allowed_tools, too; or write permission_mode: prompt to be asked about all that no list names")
         })
 }
@@ -123,7 +124,7 @@ fn never_asked(policy: &Policy) -> impl Iterator<Item = Diagnostic> {
 /// The finding about an entry that is nearly a tool of the file. A program may have that name, so it is no error.
 fn nearly_a_tool((called, hints): (&CalledNames, &Hints), file: &Pipeline, key: &str, entry: &Spanned<String>) -> Option<Diagnostic> {
     let name = entry.value.split('(').next().unwrap_or_default();
-    let tool = ToolName::of(name.trim()).tool;
+    let tool = ToolName::parse(name.trim()).tool;
     let is_certain =
         tool.is_empty() || tool.contains(['*', '?', '[', '{', ' ']) || called.may_know(tool) || of_kind(called, tool).is_some();
     let near = hints.did_you_mean(tool, file.tools.keys().map(String::as_str));
@@ -131,7 +132,7 @@ fn nearly_a_tool((called, hints): (&CalledNames, &Hints), file: &Pipeline, key: 
     let message = format!("{} in {key} is no tool of the file{near}", quoted(&entry.value));
     let help =
         format!("write {} if the tool is meant; as the name of a program it is right", quoted(&entry.value.replacen(tool, &meant, 1)));
-    Some(found(entry, &message).near(near).help(help))
+    Some(new_finding(entry, &message).near(near).help(help))
 }
 
 /// The finding about an entry that is a kind of step, or the name of a tool or a program in another form.
@@ -144,7 +145,7 @@ fn fits_nothing(called: &CalledNames, key: &str, entry: &Spanned<String>) -> Opt
     if let Some(help) = of_kind(called, name) {
         let message =
             format!("{} in {key} fits no call: entries are names of tools and programs, not kinds of steps", quoted(&entry.value));
-        return Some(found(entry, &message).help(help));
+        return Some(new_finding(entry, &message).help(help));
     }
     let has_parts = |tool: &Tool| tool.is_server() || tool.kind.folder().is_some() || tool.knowledge().is_some();
     let part_of = |tool: &str| name.strip_prefix(tool)?.strip_prefix(['-', '/', ':']).filter(|part| !part.is_empty());
@@ -156,7 +157,7 @@ fn fits_nothing(called: &CalledNames, key: &str, entry: &Spanned<String>) -> Opt
     let of_program = || called.programs.iter().map(|program| base_name(program)).find(|own| is_mistyped(name, own));
     let meant = of_tool.or_else(|| of_folder().or_else(of_program).map(str::to_owned))?;
     let message = format!("{} in {key} fits no tool and no program of the file", quoted(&entry.value));
-    Some(found(entry, &message).help(format!("write {}", quoted(&format!("{meant}{pattern}")))))
+    Some(new_finding(entry, &message).help(format!("write {}", quoted(&format!("{meant}{pattern}")))))
 }
 
 /// What to write in place of a word that is a kind of step.
@@ -200,16 +201,18 @@ fn names(lists: &[(&str, &[Spanned<String>])], is_of_server: impl Fn(&str) -> bo
                 "{} in {key} fits nothing: no program, and no tool but one of a server, has a blank in its name",
                 quoted(&entry.value)
             );
-            out.push(found(entry, &message).help(format!("write {}: the words behind a program's name stand in brackets", quoted(&meant))));
+            out.push(
+                new_finding(entry, &message).help(format!("write {}: the words behind a program's name stand in brackets", quoted(&meant))),
+            );
         } else if entry.value.contains('(') && !entry.value.trim_end().ends_with(')') {
             let message = format!("{} in {key} has a bracket that is not closed", quoted(&entry.value));
             let meant = format!("{})", entry.value.trim_end().trim_end_matches('('));
             let meant = if entry.value.trim_end().ends_with('(') { meant.trim_end_matches(')').to_owned() } else { meant };
-            out.push(found(entry, &message).help(format!("write {}", quoted(&meant))));
+            out.push(new_finding(entry, &message).help(format!("write {}", quoted(&meant))));
         } else if let Some(meant) = of_regex(&entry.value) {
             let message =
                 format!("{} in {key} is read as a name with \"*\" for any letters, and no regular expression", quoted(&entry.value));
-            out.push(found(entry, &message).help(format!("write {}", quoted(&meant))));
+            out.push(new_finding(entry, &message).help(format!("write {}", quoted(&meant))));
         }
     }
 }
@@ -257,7 +260,7 @@ pub(in crate::rules) fn from_project(entry: &str) -> Option<String> {
 /// A call that a person is to confirm, of a tool that lists what it opens, under another name.
 fn unknown_parts<'p>(policy: &Policy, tool: impl Fn(&str) -> Option<&'p Tool>, out: &mut Vec<Diagnostic>) {
     for entry in &policy.approval_required {
-        let named = ToolName::of(&entry.value);
+        let named = ToolName::parse(&entry.value);
         let (Some(part), Some(tool)) = (named.part, tool(named.tool)) else { continue };
         // Of other tools the parts are known: F300.
         let Some(opened) = tool.allow.as_ref().filter(|_| tool.is_server()) else { continue };
@@ -273,7 +276,7 @@ fn unknown_parts<'p>(policy: &Policy, tool: impl Fn(&str) -> Option<&'p Tool>, o
         };
         let message =
             format!("{} in approval_required fits no call: tool {} opens no {}", quoted(&entry.value), quoted(named.tool), quoted(part));
-        out.push(found(entry, &message).help(format!("write {}", quoted(&format!("{}.{meant}", named.tool)))));
+        out.push(new_finding(entry, &message).help(format!("write {}", quoted(&format!("{}.{meant}", named.tool)))));
     }
 }
 

@@ -14,7 +14,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
                 None => "write the names that there are in place of it, as flow tools allow FILE does, and keep those that are needed"
                     .to_owned(),
             };
-            out.push(found(name, &message).help(help));
+            out.push(new_finding(name, &message).help(help));
         }
     }
     for (server, tool) in pipeline.pipeline.tools.iter().filter(|(_, tool)| tool.is_server()) {
@@ -22,7 +22,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
             let message =
                 format!("allow {} of server {} allows every tool it may ever have; name them", quoted(&name.value), quoted(server));
             out.push(
-                found(name, &message)
+                new_finding(name, &message)
                     .help("write the names of its tools in place of it, as flow tools allow FILE does, and keep those that are needed"),
             );
         }
@@ -44,7 +44,7 @@ fn known_names(file: &Pipeline) -> Option<Vec<String>> {
     (!names.is_empty()).then_some(names)
 }
 
-fn found(name: &Spanned<String>, message: &str) -> Diagnostic {
+fn new_finding(name: &Spanned<String>, message: &str) -> Diagnostic {
     finding(Code::PolicyTooWide, name.span, message)
 }
 

@@ -34,7 +34,7 @@ fn as_code(args: &[Text], env: &[(Spanned<String>, Text)], is_value: &dyn Fn(&&R
         for read in text.reads.iter().filter(is_value) {
             let message = format!("{} would be read as code, or say which to load", read.path.join("."));
             out.push(
-                found(read.span, &message)
+                new_finding(read.span, &message)
                     .help("write the code in the file, and give it the value as an argument or a variable of its own"),
             );
         }
@@ -58,7 +58,7 @@ fn as_program(command: &StartedCommand, is_value: &dyn Fn(&&Read) -> bool, out: 
         if text.form != Form::Plain {
             for read in text.reads.iter().filter(|read| is_value(read) && !(ends_options && before == "--")) {
                 let help = "write the program or its code in the file, and give it the value as a later argument, as input, or as a variable in env";
-                out.push(found(read.span, &format!("{} {what}", read.path.join("."))).help(help));
+                out.push(new_finding(read.span, &format!("{} {what}", read.path.join("."))).help(help));
             }
         }
         if is_plain(text) && !is_aside(text) && interpreter != Interpreter::Commands {
@@ -110,7 +110,7 @@ fn in_arguments(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                     Some(option) => format!("write two arguments, {option}, {value}, in place of \"{}\"", one_line(&text.source, 60)),
                     None => format!("write it as an argument of its own: [ …, {value} ]"),
                 };
-                out.push(found(read.span, &message).help(help));
+                out.push(new_finding(read.span, &message).help(help));
             }
         }
     }
@@ -128,13 +128,13 @@ fn in_python(pipeline: &PipelinePlan, out: &mut Vec<Diagnostic>) {
                 let name = path.rsplit('.').next().unwrap_or_default();
                 let message = format!("{path} becomes part of the code; code is no template");
                 let help = format!("pass it as a variable: with: {{ {name}: \"{{{{ {path} }}}}\" }}, and write {name} in the code");
-                out.push(found(text.place.inside(at, at + 2), &message).help(help));
+                out.push(new_finding(text.place.inside(at, at + 2), &message).help(help));
             }
         }
     });
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::TextAsCode, span, message)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::policy_entries::{found, of_kind};
+use super::policy_entries::{new_finding, of_kind};
 use crate::diagnostic::{did_you_mean, nearest};
 use crate::model::{StepKind, Tool, ToolKind, ToolName, UntrustedRule};
 use crate::policy::may_mean;
@@ -36,7 +36,7 @@ fn split(entry: &str) -> (&str, Vec<&str>) {
 /// A kind of step that has calls of another name, or a program with a letter wrong.
 fn of_name(called: &CalledNames, entry: &Spanned<String>) -> Option<Diagnostic> {
     let (name, _) = split(&entry.value);
-    if called.may_know(ToolName::of(name).tool) || name.contains(['*', '?', '[', '{']) {
+    if called.may_know(ToolName::parse(name).tool) || name.contains(['*', '?', '[', '{']) {
         return None;
     }
     let has_own_name = |kind: &StepKind| kind.facts().starts.is_some() || kind.facts().receiver.is_some();
@@ -44,13 +44,13 @@ fn of_name(called: &CalledNames, entry: &Spanned<String>) -> Option<Diagnostic> 
     if let Some(help) = of_kind(called, name).filter(|_| is_kind) {
         let message =
             format!("{} in untrusted fits no call: entries are names of tools and programs, not kinds of steps", quoted(&entry.value));
-        return Some(found(entry, &message).help(help));
+        return Some(new_finding(entry, &message).help(help));
     }
     // An entry is about calls that there are: one letter is enough to mean another program.
     let programs = called.programs.iter().map(|program| base_name(program)).filter(|_| name.chars().count() > 3);
     let meant = programs.into_iter().find(|program| !nearest(name, [*program]).is_empty())?;
     let message = format!("{} in untrusted fits no tool and no program of the file", quoted(&entry.value));
-    Some(found(entry, &message).help(format!("write {}", quoted(&entry.value.replacen(name, meant, 1)))))
+    Some(new_finding(entry, &message).help(format!("write {}", quoted(&entry.value.replacen(name, meant, 1)))))
 }
 
 /// Arguments that a tool, a program or a request does not have.
@@ -68,7 +68,7 @@ fn of_arguments(called: &CalledNames, plan: &Plan, entry: &Spanned<String>) -> O
         None => format!("write one of {}", known.iter().map(|known| written(known)).collect::<Vec<_>>().join(", ")),
     };
     let message = format!("{} in untrusted fits no argument: {what} has {}", quoted(&entry.value), known.join(", "));
-    Some(found(entry, &message).help(help))
+    Some(new_finding(entry, &message).help(help))
 }
 
 /// What a name of `untrusted` is, its arguments, and the one that is meant where none is near; `None`: not known.
@@ -76,7 +76,7 @@ fn known_arguments(called: &CalledNames, plan: &Plan, name: &str) -> Option<(Str
     let all = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<String>>();
     let started = || called.started.iter().filter(|(_, run)| may_mean(name, &run.program.value));
     if let Some((own, tool)) = called.tool(name) {
-        let part = ToolName::of(name).part;
+        let part = ToolName::parse(name).part;
         let mut known = argument_names(plan, tool, part)?;
         known.extend(called.given(own).flat_map(|(step, ..)| step.kind.facts().with).map(|(name, _)| name.value.clone()));
         known.extend(tool.with.iter().map(|(name, _)| name.value.clone()));

@@ -25,7 +25,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
                 );
                 let help =
                     format!("write on_failure: stop, or when: steps.{}.status == 'succeeded' on {}", step.id.value, act.step.id.value);
-                out.push(found(step.on_failure_span, &message).help(help));
+                out.push(new_finding(step.on_failure_span, &message).help(help));
             }
         } else if !later().any(|other| waits(&other))
             && let Some(act) = acting().next()
@@ -35,15 +35,15 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
             let help = format!("write needs: [{}] on {}", step.id.value, act.step.id.value);
             let found = match act.step.needs.as_deref() {
                 // Its empty list is what is to be changed.
-                Some([]) => found(act.step.id.span, &message).about(About::Value("needs".to_owned())),
-                _ => found(act.step.kind_span, &message),
+                Some([]) => new_finding(act.step.id.span, &message).about(About::Value("needs".to_owned())),
+                _ => new_finding(act.step.kind_span, &message),
             };
             out.push(found.related(step.id.span, "the approval").help(help));
         }
     }
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::ApprovalIgnored, span, message)
 }
 

@@ -23,7 +23,7 @@ pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Di
             let near = did_you_mean(&text.value, values.iter().map(String::as_str));
             let message =
                 format!("case {} is never chosen for {}: {subject} is never that{near}", quoted(&case.id.value), quoted(&text.value));
-            let found = found(text.span, &message).help(format!("use one of: {}", listed(&values)));
+            let found = new_finding(text.span, &message).help(format!("use one of: {}", listed(&values)));
             out.push(match near.names.first().cloned() {
                 Some(name) => found.near(near).proposed_fix(vec![(text.span, name)]),
                 None => found,
@@ -32,7 +32,7 @@ pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Di
     }
 }
 
-fn found(span: Span, message: &str) -> Diagnostic {
+fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::RouteValue, span, message)
 }
 
@@ -42,7 +42,7 @@ fn other_letters(route: &RouteStep, out: &mut Vec<Diagnostic>) {
     for (case, text) in route.cases.iter().flat_map(|case| case.equals.iter().map(move |text| (case, text))) {
         let Some(spelling) = letters.other_spelling(&text.value) else { continue };
         let message = format!("case {} is never chosen for {}: {}", quoted(&case.id.value), quoted(&text.value), letters.why());
-        out.push(found(text.span, &message).help(format!("write {}", quoted(&spelling))).proposed_fix(vec![(text.span, spelling)]));
+        out.push(new_finding(text.span, &message).help(format!("write {}", quoted(&spelling))).proposed_fix(vec![(text.span, spelling)]));
     }
 }
 

@@ -17,7 +17,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
             if holder.for_each.is_none() {
                 let message = format!("{id} has the same idempotency_key in each round of {of_holder}, so only the first is acted on");
                 let help = format!("write \"{}-{{{{ round }}}}\", or move the step below the repeat if it is to act once", key.source);
-                out.push(found(key, &message).help(help));
+                out.push(new_finding(key, &message).help(help));
                 continue;
             }
             let message = match around == ix {
@@ -32,7 +32,7 @@ pub(in crate::rules) fn check(pipeline: &PipelinePlan, _: &Plan, out: &mut Vec<D
             });
             let element = own.unwrap_or_else(|| element_name(holder).unwrap_or("item").to_owned());
             let help = format!("write \"{}-{{{{ {element} }}}}\", or remove the key: each element then has one of its own", key.source);
-            out.push(found(key, &message).help(help));
+            out.push(new_finding(key, &message).help(help));
         }
     }
 }
@@ -63,7 +63,7 @@ fn is_same_in(pipeline: &PipelinePlan, ix: StepIx, around: StepIx, read: &Read) 
     }
 }
 
-fn found(key: &Text, message: &str) -> Diagnostic {
+fn new_finding(key: &Text, message: &str) -> Diagnostic {
     finding(Code::SameKey, key.place.span, message)
 }
 

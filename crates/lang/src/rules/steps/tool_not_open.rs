@@ -119,7 +119,7 @@ fn in_may_use(owner: &str, name: &Spanned<String>, tool: Option<(&Tool, Option<&
 }
 
 fn open(owner: &str, name: &Spanned<String>, part: &str, tool: &Tool, out: &mut Vec<Diagnostic>) {
-    let server = ToolName::of(&name.value).tool;
+    let server = ToolName::parse(&name.value).tool;
     let wrong = |message: String| found(name, message);
     // Entries of a server may hold patterns.
     if tool.is_server() && opens(tool, part, None).is_allowed() {

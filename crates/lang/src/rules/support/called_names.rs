@@ -55,14 +55,14 @@ impl<'p> CalledNames<'p> {
 
     /// The tool that a name means, by itself or by a part of it.
     pub(in crate::rules) fn tool(&self, name: &str) -> Option<(&'p str, &'p Tool)> {
-        self.tools.iter().find(|(tool, _)| may_mean(ToolName::of(name).tool, tool)).copied()
+        self.tools.iter().find(|(tool, _)| may_mean(ToolName::parse(name).tool, tool)).copied()
     }
 
     /// The parts of a tool that are known: what it opens, and what anything here calls.
     pub(in crate::rules) fn parts(&self, tool: &'p str, kind: &'p Tool) -> Vec<&'p str> {
         let called =
             self.steps.iter().filter_map(|step| Some(step.kind.facts().receiver?.value.as_str())).chain(self.offered.iter().copied());
-        let of_calls = called.map(ToolName::of).filter(|name| name.tool == tool).filter_map(|name| name.part);
+        let of_calls = called.map(ToolName::parse).filter(|name| name.tool == tool).filter_map(|name| name.part);
         let is_plain = |part: &&str| !part.is_empty() && !part.contains(['*', '?', '[', '{', '(']);
         let opened = kind.parts().into_iter().filter(|_| kind.kind.folder().is_some()).map(|part| -> &'p str { part.into() });
         let listed = kind.allowed_names().filter(|_| kind.is_server());
@@ -72,7 +72,7 @@ impl<'p> CalledNames<'p> {
     /// The arguments that steps give a tool, as far as they are written out; each `None` is filled in.
     pub(in crate::rules) fn given(&self, tool: &str) -> impl Iterator<Item = (&'p Step, &'p str, Option<Value>)> {
         self.steps.iter().filter_map(move |step| {
-            let receiver = step.kind.facts().receiver.filter(|receiver| ToolName::of(&receiver.value).tool == tool)?;
+            let receiver = step.kind.facts().receiver.filter(|receiver| ToolName::parse(&receiver.value).tool == tool)?;
             Some((*step, receiver.value.as_str(), fixed_values(step.kind.facts().with)))
         })
     }

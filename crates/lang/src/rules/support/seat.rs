@@ -314,7 +314,7 @@ impl<'a> Users<'a> {
                 users.agents.entry(&agent.value).or_default().push(ix);
             }
             for name in kind.facts().may_use {
-                let tool = ToolName::of(&name.value).tool;
+                let tool = ToolName::parse(&name.value).tool;
                 let (of, name) =
                     if file.agents.contains_key(&name.value) { (&mut users.agents, &*name.value) } else { (&mut users.tools, tool) };
                 of.entry(name).or_default().push(ix);

@@ -38,7 +38,7 @@ pub(in crate::rules) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan
             let problems = used.map_or(vec![], |(tool, _)| of_tool(&tool.kind, value));
             if !problems.is_empty() && told.insert(mock.span) {
                 let what = format!("the mock of {} is no result of that tool: {}", quoted(name), problems.join("; "));
-                out.push(found(mock.span, &what).help(CORRECT));
+                out.push(new_finding(mock.span, &what).help(CORRECT));
             }
             let Some((step, problems, is_one, is_list)) = wrong.filter(|_| told.insert(mock.span)) else { continue };
             let of = if step.id.value == *name {
@@ -51,7 +51,7 @@ pub(in crate::rules) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan
                 true => format!("write a list with an output for each element, or one mock for each: \"{name}[0]\", \"{name}[1]\""),
                 false => mended(name, step, value).filter(|_| !is_list).unwrap_or_else(|| CORRECT.to_owned()),
             };
-            out.push(found(mock.span, &what).help(help));
+            out.push(new_finding(mock.span, &what).help(help));
         }
     }
 }
@@ -73,7 +73,7 @@ pub(in crate::rules) fn expects_success(case: &TestCase) -> bool {
     expect.status.as_ref().is_none_or(|status| status.value == "succeeded") && expect.exit.as_ref().is_none_or(|exit| exit.value == 0)
 }
 
-pub(in crate::rules) fn found(span: Span, message: &str) -> Diagnostic {
+pub(in crate::rules) fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::MockShape, span, message)
 }
 

@@ -17,11 +17,11 @@ pub(in crate::rules) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan
             let Some(agent) = of.pipeline.agents.get(&asked.agent.value) else { continue };
             let calls = set.all().iter().filter_map(|reply| if let ReplyBody::Calls(calls) = &reply.body { Some(calls) } else { None });
             for (name, _) in calls.flatten() {
-                let server = ToolName::of(&name.value).tool;
+                let server = ToolName::parse(&name.value).tool;
                 let has = agent
                     .tools
                     .iter()
-                    .any(|tool| tool.value == name.value || tool.value == server || ToolName::of(&tool.value).tool == name.value);
+                    .any(|tool| tool.value == name.value || tool.value == server || ToolName::parse(&tool.value).tool == name.value);
                 if has {
                     continue;
                 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::mock_shape::{expects_success, found, is_lost};
+use super::mock_shape::{expects_success, is_lost, new_finding};
 use crate::gate::result::{ResultContext, answer};
 use crate::gate::schema_problems;
 use crate::gate::shape::field_schema;
@@ -28,10 +28,12 @@ pub(in crate::rules) fn in_tests(tests: &TestFile, pipeline: &PipelinePlan, plan
                 let Some(shape) = shape.filter(|_| !is_lost(step, ResultContext { agent, called: None })) else { continue };
                 let Err(problems) = answer(Some(shape), text.clone()) else { continue };
                 let message = format!("the reply for step {} does not match its output: {}", quoted(path), problems.join("; "));
-                out.push(found(reply.span, &message).help(format!("write {path}: {{ data: {{ {} }} }}", fields(shape, &text))));
+                out.push(new_finding(reply.span, &message).help(format!("write {path}: {{ data: {{ {} }} }}", fields(shape, &text))));
             } else if let Some(what) = no_verdict(of, step, &text) {
                 let message = format!("the reply for gate {} is {what}, which is no verdict: every criterion fails", quoted(path));
-                out.push(found(reply.span, &message).help(format!("write {path}: passed, or {path}: {{ failed: {{ CRITERION: why }} }}")));
+                out.push(
+                    new_finding(reply.span, &message).help(format!("write {path}: passed, or {path}: {{ failed: {{ CRITERION: why }} }}")),
+                );
             }
         }
     }

@@ -50,7 +50,7 @@ pub(in crate::rules) fn check(
 
 /// Whether a path leads to a step, or names a tool.
 fn case_names(path: &str, pipeline: &PipelinePlan, plan: &Plan) -> bool {
-    let is_tool = || plan.pipelines.iter().any(|planned| planned.pipeline.tools.contains_key(ToolName::of(path).tool));
+    let is_tool = || plan.pipelines.iter().any(|planned| planned.pipeline.tools.contains_key(ToolName::parse(path).tool));
     !matches!(way(plan, pipeline, path), PathEnd::Nowhere) || is_tool() || path == "person" || path == JUDGE_REPLY
 }
 

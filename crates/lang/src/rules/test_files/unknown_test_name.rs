@@ -101,7 +101,7 @@ impl CaseNames<'_, '_> {
 
     fn in_mocks(&mut self, case: &TestCase, is_first: bool) {
         for (path, mock) in case.mocks.own.iter().chain(case.mocks.shared.iter().filter(|_| is_first)) {
-            let is_other = self.known.tools.contains(&ToolName::of(path).tool) || self.known.person == Some(path);
+            let is_other = self.known.tools.contains(&ToolName::parse(path).tool) || self.known.person == Some(path);
             if !is_other && !self.is_step(path) {
                 self.unknown(case, ("mocks", Namable::Mocked), mock.span, path);
             }

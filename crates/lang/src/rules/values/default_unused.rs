@@ -28,7 +28,7 @@ pub(in crate::rules) fn check(names: &PipelineNames, texts: &Texts, out: &mut Ve
                 let message =
                     format!("{} never stands in for {}: a failure of {} ends the run", quoted(other), quoted(wanted), quoted(wanted));
                 out.push(
-                    found(second.step.id.span, &message)
+                    new_finding(second.step.id.span, &message)
                         .related(first.step.id.span, format!("add on_failure: {other} to this step"))
                         .related(placed.text.place.span, "read here in its place")
                         .help(format!("add on_failure: {other} to step \"{wanted}\"")),
@@ -38,6 +38,6 @@ pub(in crate::rules) fn check(names: &PipelineNames, texts: &Texts, out: &mut Ve
     }
 }
 
-pub(in crate::rules) fn found(span: Span, message: &str) -> Diagnostic {
+pub(in crate::rules) fn new_finding(span: Span, message: &str) -> Diagnostic {
     finding(Code::DefaultUnused, span, message)
 }

@@ -20,11 +20,11 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
         let span = place(text, &problem);
         let declared = problem.path.as_deref().and_then(|path| type_mismatch::declared(names, path));
         let mut found = match problem.kind {
-            TypeProblemKind::Mismatch(message, help) => type_mismatch::found(span, message).help(help),
+            TypeProblemKind::Mismatch(message, help) => type_mismatch::new_finding(span, message).help(help),
             TypeProblemKind::Always(..) if !matches!(seat.at, Viewpoint::Step(_, StepPart::Until)) => continue,
             TypeProblemKind::Always(message, help) => comparison_type::found(span, message).help(help),
             TypeProblemKind::Comparison(message, help, near) => comparison_type::found(span, message).near(near).help(help),
-            TypeProblemKind::Pointless(PointlessFilter::Default, message, help) => default_unused::found(span, &message).help(help),
+            TypeProblemKind::Pointless(PointlessFilter::Default, message, help) => default_unused::new_finding(span, &message).help(help),
             TypeProblemKind::Pointless(PointlessFilter::Length, message, help) => whole_value::found(span, &message).help(help),
             TypeProblemKind::Presence(test) => {
                 let path = problem.path.as_deref().unwrap_or_default();
@@ -39,7 +39,7 @@ fn problems(names: &PipelineNames, seat: &Seat, text: &Text, condition: bool, ou
             TypeProblemKind::AlwaysThere(message, help) => constant_condition::found(span, message).help(help),
             TypeProblemKind::FieldOfName(path, field) => {
                 let message = format!("{} is one object, and the loop goes through its names, which have no \"{field}\"", path.join("."));
-                let found = unknown_field::found(span, message);
+                let found = unknown_field::new_finding(span, message);
                 match meant::list(names, &path, &Type::Empty) {
                     Some(meant) => Diagnostic { related: meant.at.into_iter().collect(), ..found.help(meant.help) },
                     None => found.help(format!("read {}.{field} without the loop", path.join("."))),

@@ -73,10 +73,10 @@ fn inside(
         if code.contains(&text.place.span) {
             let message = format!("\"{named}\" is no name of the code, which knows only what with gives it");
             let help = format!("write {name} in its place, and add with: {{ {name}: \"{wanted}\" }} to the step");
-            out.push(Diagnostic { message, ..found(span, named) }.help(help));
+            out.push(Diagnostic { message, ..new_finding(span, named) }.help(help));
             continue;
         }
-        let found = found(span, named);
+        let found = new_finding(span, named);
         // Without quotes YAML may read the braces as its own, but not in a text of several lines.
         let begins_bare = text.place.offsets.first().is_some_and(|(_, file)| *file == text.place.span.start);
         let is_bare = begins_bare && !text.source.contains('\n');
@@ -237,13 +237,13 @@ fn of_no_step(names: &PipelineNames, seat: &Seat, path: &[String], wrong: &str) 
     Some(format!("write \"{{{{ {root}{} }}}}\": it has no \"{wrong}\"", parts.collect::<String>()))
 }
 
-fn found(span: Span, name: &str) -> Diagnostic {
+fn new_finding(span: Span, name: &str) -> Diagnostic {
     Diagnostic::new(Code::MissingBraces, span, format!("\"{name}\" is only text here; a value is written in two braces"))
 }
 
 fn report(text: &Text, meant: Meant) -> Diagnostic {
     let span = text.place.span;
-    let found = found(span, text.source.trim());
+    let found = new_finding(span, text.source.trim());
     let name = match meant {
         Meant::Path(name) => name,
         Meant::Help(help) => return found.help(help),

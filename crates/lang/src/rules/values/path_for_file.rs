@@ -39,7 +39,7 @@ pub(in crate::rules) fn check(names: &PipelineNames, _: &Texts, out: &mut Vec<Di
             let message = format!("attach takes files of a read step; {shown} is a text");
             let id = free_id();
             let help = format!("add a step {{ id: {id}, read: \"{{{{ {shown} }}}}\" }} above, and write attach: steps.{id}.output");
-            out.push(type_mismatch::found(attached.place.span, message).help(help));
+            out.push(type_mismatch::new_finding(attached.place.span, message).help(help));
         }
         if file.agents.get(&asked.agent.value).is_none_or(|agent| may_open(names, agent)) {
             continue;

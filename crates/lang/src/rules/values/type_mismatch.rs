@@ -7,7 +7,7 @@ use crate::source::Span;
 use crate::template::split_help;
 use crate::template::types::Type;
 
-pub(in crate::rules) fn found(span: Span, message: String) -> Diagnostic {
+pub(in crate::rules) fn new_finding(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::TypeMismatch, span, message)
 }
 
@@ -52,7 +52,7 @@ pub(in crate::rules) fn check(names: &PipelineNames, texts: &Texts, out: &mut Ve
             String::new()
         };
         let message = format!("{needs}; {path} is {}{of_what}", kind.words());
-        let found = found(placed.text.place.span, message);
+        let found = new_finding(placed.text.place.span, message);
         let read = sole_path(placed.text).map(|read| read.path.as_slice()).unwrap_or_default();
         let meant = match placed.role {
             TextRole::List => meant::list(names, read, &kind),
@@ -97,7 +97,7 @@ pub(in crate::rules) fn of_reply(when: &Text, out: &mut Vec<Diagnostic>) {
         .is_some_and(|read| matches!(read.path.as_slice(), [name, feedback] if name == "refinement" && feedback == "feedback"))
     {
         let message = "a condition must be true or false; refinement.feedback is text".to_owned();
-        out.push(found(when.place.span, message).help(SECOND_TRY));
+        out.push(new_finding(when.place.span, message).help(SECOND_TRY));
     }
 }
 

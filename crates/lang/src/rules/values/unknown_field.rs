@@ -10,7 +10,7 @@ use crate::source::Span;
 use crate::template::FieldOwner;
 use crate::template::types::Type;
 
-pub(in crate::rules) fn found(span: Span, message: String) -> Diagnostic {
+pub(in crate::rules) fn new_finding(span: Span, message: String) -> Diagnostic {
     Diagnostic::new(Code::UnknownField, span, message)
 }
 
@@ -25,7 +25,7 @@ pub(in crate::rules) fn report(names: &PipelineNames, read: &Read, owner: &Owner
     };
     let list = listed(known.names());
     let about = if known.is_of_file() { About::Columns } else { About::Other };
-    let found = |message: String| found(read.span, message).about(about.clone());
+    let found = |message: String| new_finding(read.span, message).about(about.clone());
     let names_known: Vec<&str> = known.names().collect();
     if let Some(meant) = meant::field(names, read, owner, field, &names_known).filter(|_| near.is_empty()) {
         let mut found = found(format!("{what}{}", meant.why)).help(meant.help);
@@ -171,14 +171,14 @@ pub(in crate::rules) fn of_value(
     let message = format!("{owner} has no \"{field}\"");
     let known = match known {
         FieldOwner::Object(object) => object,
-        FieldOwner::Value => return found(span, message).help("write the value by itself, without it"),
+        FieldOwner::Value => return new_finding(span, message).help("write the value by itself, without it"),
         // A module of another tool goes by its number.
         FieldOwner::Number(number) => {
             let help = match number.checked_sub(1).and_then(|place| names.ids().nth(place)) {
                 Some(id) => format!("write steps.{id}.output, or the id of another step"),
                 None => "write steps.ID.output with the id of a step".to_owned(),
             };
-            return found(span, message + ": steps are not numbered, they have names").help(help);
+            return new_finding(span, message + ": steps are not numbered, they have names").help(help);
         }
     };
     let fields = || known.fields.keys().map(String::as_str);
@@ -188,7 +188,7 @@ pub(in crate::rules) fn of_value(
     if fields().eq(["item", "status", "output", "error"]) {
         let message = format!("{owner} has no \"{field}\": with on_failure: continue each has item, status, output and error");
         let why = "an element that failed has no output";
-        return found(span, message).help(match written.strip_suffix(field).and_then(|name| name.strip_suffix('.')) {
+        return new_finding(span, message).help(match written.strip_suffix(field).and_then(|name| name.strip_suffix('.')) {
             Some(name) => format!(
                 "write {name}.output.{field} in place of {written}, and put {{% if {name}.status == 'succeeded' %}} and {{% endif %}} around what reads its fields: {why}"
             ),
@@ -196,7 +196,7 @@ pub(in crate::rules) fn of_value(
         });
     }
     let near_name = near.names.first().cloned();
-    let found = found(span, message).about(about).near(near);
+    let found = new_finding(span, message).about(about).near(near);
     let all: Vec<&str> = fields().collect();
     let query = names
         .pipeline

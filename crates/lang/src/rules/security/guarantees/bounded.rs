@@ -109,7 +109,7 @@ fn stages(plan: &Plan, all: &[PipelineBounds], id: PipelineId, known: &mut HashM
 fn searched_by_meaning<'p>(pipeline: &'p Pipeline, step: &'p Step) -> impl Iterator<Item = &'p str> {
     let facts = step.kind.facts();
     let of_agents = agents(pipeline, &step.kind).into_iter().flat_map(|agent| &agent.tools);
-    let names = facts.receiver.into_iter().chain(facts.may_use).chain(of_agents).map(|name| ToolName::of(&name.value).tool);
+    let names = facts.receiver.into_iter().chain(facts.may_use).chain(of_agents).map(|name| ToolName::parse(&name.value).tool);
     let asks = |name: &&str| pipeline.tools.get(*name).and_then(Tool::knowledge).is_some_and(|own| own.embed.is_some());
     names.chain(facts.knowledge.map(|name| name.value.as_str())).filter(asks)
 }

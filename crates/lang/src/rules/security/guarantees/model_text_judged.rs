@@ -112,7 +112,7 @@ fn looked_at(used: &ModelTool) -> LookedAt {
     if open.as_ref().is_some_and(Vec::is_empty) {
         return LookedAt::NoText;
     }
-    let by_person = |call: &String| tool.approve.asks(ToolName::of(call).part) || always_asks(policies, call);
+    let by_person = |call: &String| tool.approve.asks(ToolName::parse(call).part) || always_asks(policies, call);
     if calls.iter().all(by_person) {
         return LookedAt::ByPerson;
     }

@@ -113,10 +113,10 @@ impl<'p> LoosePrograms<'p> {
             let around = policies_around(labels, chain, ix);
             if around.iter().any(|around| is_loose(around)) {
                 loose.steps.insert(&step.step.id.value);
-                loose.tools.extend(kind.facts().receiver.map(|name| ToolName::of(&name.value).tool));
+                loose.tools.extend(kind.facts().receiver.map(|name| ToolName::parse(&name.value).tool));
             }
             let used = tools_of_models(labels, chain, ix).into_iter().filter(|used| is_loose(&used.policies));
-            loose.tools.extend(used.map(|used| ToolName::of(&used.name.value).tool));
+            loose.tools.extend(used.map(|used| ToolName::parse(&used.name.value).tool));
             loose.models |= kind.agents(&planned.pipeline).into_iter().any(|name| {
                 let own = planned.pipeline.agents.get(&name.value).and_then(|agent| agent.policy.as_ref());
                 may_be_loose(own.and_then(|name| known_policy(&planned.pipeline, &name.value)), &around)
@@ -276,12 +276,12 @@ fn is_asked_about(kind: &StepKind, pipeline: &Pipeline, policies: &[(&str, &Poli
         return beside.into_iter().all(|text| text.reads.is_empty()) && asks_about_host(&http.url, policies);
     }
     let tool = kind.facts().receiver.and_then(|name| Some((name, pipeline.tool(&name.value)?.0)));
-    tool.is_some_and(|(name, tool)| tool.approve.asks(ToolName::of(&name.value).part) || always_asks(policies, &name.value))
+    tool.is_some_and(|(name, tool)| tool.approve.asks(ToolName::parse(&name.value).part) || always_asks(policies, &name.value))
 }
 
 /// Whether a person is asked before a request goes to an address, or it does not go there. Of a host that is filled in no list may say anything.
 fn asks_about_host(url: &Text, policies: &[(&str, &Policy)]) -> bool {
-    match Origin::of(&url.source).filter(|_| url.reads.is_empty()) {
+    match Origin::parse(&url.source).filter(|_| url.reads.is_empty()) {
         Some(Origin { scheme, host, port }) => !decide(policies, &Act::Host { scheme: &scheme, host: &host, port }).is_allowed(),
         None => policies.iter().any(|(_, policy)| policy.permission_mode == Some(PermissionMode::Prompt) && policy.hosts.is_none()),
     }
