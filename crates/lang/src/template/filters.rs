@@ -14,7 +14,7 @@ mod text;
 pub(super) use call::Filter;
 pub(super) use elements::{field, list_of, no_field};
 pub(super) use order::{compare, equal};
-pub(super) use signature::{FilterInput, FirstArgument, Gives, Spelling};
+pub(super) use signature::{FilterInput, FirstArgument, Gives, Respelling};
 
 use fixed_decimal::SignedRoundingMode;
 
@@ -44,10 +44,10 @@ static FILTERS: &[Filter] = &[
     filter("join", &["separator", "attribute"], 0, (FilterInput::Elements, Gives::Text), list::join),
     filter("split", &["separator", "maxsplits"], 0, (FilterInput::Printable, Gives::Texts), text::split),
     filter("length", &[], 0, (FilterInput::Counted, Gives::Count), list::length),
-    filter("upper", &[], 0, (FilterInput::Printable, Gives::Spelled(Spelling::Capital)), text::upper),
-    filter("lower", &[], 0, (FilterInput::Printable, Gives::Spelled(Spelling::Small)), text::lower),
+    filter("upper", &[], 0, (FilterInput::Printable, Gives::Spelled(Respelling::Capital)), text::upper),
+    filter("lower", &[], 0, (FilterInput::Printable, Gives::Spelled(Respelling::Small)), text::lower),
     filter("title", &[], 0, (FilterInput::Printable, Gives::Text), text::title),
-    filter("trim", &["characters"], 0, (FilterInput::Printable, Gives::Spelled(Spelling::Trimmed)), text::trim),
+    filter("trim", &["characters"], 0, (FilterInput::Printable, Gives::Spelled(Respelling::Trimmed)), text::trim),
     filter("replace", &["old", "new"], 2, (FilterInput::Printable, Gives::Text), text::replace),
     filter("truncate", &["length", "killwords", "end"], 0, (FilterInput::Printable, Gives::Text), text::truncate),
     filter("round", &["precision", "method"], 0, (FilterInput::Number, Gives::Number), round),
@@ -65,7 +65,7 @@ static FILTERS: &[Filter] = &[
     filter("reverse", &[], 0, (FilterInput::Sequence, Gives::Same), list::reverse),
     filter("list", &[], 0, (FilterInput::Counted, Gives::Elements), list::list),
     filter("groupby", &["attribute", "default", "case_sensitive"], 1, (FilterInput::Rows, Gives::Groups), list::groupby),
-    filter("string", &[], 0, (FilterInput::Anything, Gives::Spelled(Spelling::Kept)), text::string),
+    filter("string", &[], 0, (FilterInput::Anything, Gives::Spelled(Respelling::Kept)), text::string),
     filter("fromjson", &[], 0, (FilterInput::Json, Gives::Anything), text::fromjson),
     filter("regex_replace", &["pattern", "replacement"], 2, (FilterInput::Printable, Gives::Text), pattern::regex_replace).checked(
         FilterInput::Text,

@@ -17,7 +17,7 @@ use crate::diagnostic::Near;
 use crate::model::{Form, Text};
 
 use super::fill::compile;
-use super::filters::{Filter, FilterInput, FirstArgument, Gives};
+use super::filters::{Filter, FilterInput, Gives};
 use super::print::key_text;
 use super::ready::CompiledForm;
 use super::tree::{Expr, FilterArguments, For, LoopField, SourceRange, Statement, Test};
@@ -26,8 +26,8 @@ use super::value::to_json;
 use alternatives::alternative;
 pub(crate) use letters::folded_letters;
 pub(crate) use presence::PresenceTest;
-use wanted::WantedType;
 pub use wanted::split_help;
+use wanted::{WantedType, first_argument};
 use words::{display, joining, shown_path};
 
 /// What a text gives, and what is wrong in it.
@@ -584,14 +584,6 @@ impl TypingWalk<'_> {
             }
         }
         filter.gives.result_type(&kind, first_argument(arguments))
-    }
-}
-
-fn first_argument(arguments: &FilterArguments) -> FirstArgument<'_> {
-    match arguments.first() {
-        None | Some(None) => FirstArgument::Missing,
-        Some(Some(Expr::Constant(value))) => FirstArgument::Written(value),
-        Some(Some(_)) => FirstArgument::Computed,
     }
 }
 

@@ -81,7 +81,7 @@ pub(in super::super) enum Gives {
     /// A text.
     Text,
     /// The text that it was given, with the same letters or others.
-    Spelled(Spelling),
+    Spelled(Respelling),
     /// A text: a date in the form of the first argument.
     DateText,
     /// A number.
@@ -108,7 +108,7 @@ pub(in super::super) enum Gives {
 
 /// What a filter does with the letters of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Spelling {
+pub(in super::super) enum Respelling {
     /// All become capital letters.
     Capital,
     /// All become small letters.
@@ -130,13 +130,13 @@ pub(in super::super) enum FirstArgument<'v> {
     Computed,
 }
 
-impl Spelling {
+impl Respelling {
     fn spell(self, text: &str) -> String {
         match self {
-            Spelling::Capital => text.to_uppercase(),
-            Spelling::Small => text.to_lowercase(),
-            Spelling::Trimmed => text.trim().to_owned(),
-            Spelling::Kept => text.to_owned(),
+            Respelling::Capital => text.to_uppercase(),
+            Respelling::Small => text.to_lowercase(),
+            Respelling::Trimmed => text.trim().to_owned(),
+            Respelling::Kept => text.to_owned(),
         }
     }
 }
@@ -151,7 +151,7 @@ impl Gives {
             _ => Type::Any,
         };
         match (self, kind) {
-            (Gives::Spelled(spelling), Type::OneOf(values)) if spelling != Spelling::Trimmed || first == FirstArgument::Missing => {
+            (Gives::Spelled(spelling), Type::OneOf(values)) if spelling != Respelling::Trimmed || first == FirstArgument::Missing => {
                 let spelled: Vec<String> = values.iter().map(|value| spelling.spell(value)).collect();
                 Type::one_of(spelled.iter().map(String::as_str))
             }

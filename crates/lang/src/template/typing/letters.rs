@@ -3,7 +3,7 @@
 use minijinja::machinery::ast::CompareOpKind;
 
 use super::super::fill::compile;
-use super::super::filters::{Gives, Spelling};
+use super::super::filters::{Gives, Respelling};
 use super::super::ready::CompiledForm;
 use super::super::tree::Expr;
 use super::{TypeProblemKind, TypingWalk};
@@ -24,9 +24,9 @@ impl FoldedLetters {
     fn from_expression(expression: &Expr) -> Option<FoldedLetters> {
         match expression {
             Expr::Filter(filter, value, _) | Expr::MapFilter(filter, value, _) => match filter.gives {
-                Gives::Spelled(Spelling::Small) => Some(FoldedLetters::Small),
-                Gives::Spelled(Spelling::Capital) => Some(FoldedLetters::Capital),
-                Gives::Spelled(Spelling::Trimmed | Spelling::Kept) | Gives::Element | Gives::Elements | Gives::Same => {
+                Gives::Spelled(Respelling::Small) => Some(FoldedLetters::Small),
+                Gives::Spelled(Respelling::Capital) => Some(FoldedLetters::Capital),
+                Gives::Spelled(Respelling::Trimmed | Respelling::Kept) | Gives::Element | Gives::Elements | Gives::Same => {
                     FoldedLetters::from_expression(value)
                 }
                 Gives::Text | Gives::DateText | Gives::Number | Gives::Count | Gives::Texts => None,

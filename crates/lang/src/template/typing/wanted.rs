@@ -1,6 +1,7 @@
 //! What to write where a value of another type is wanted.
 
-use super::super::filters::FilterInput;
+use super::super::filters::{FilterInput, FirstArgument};
+use super::super::tree::{Expr, FilterArguments};
 use super::super::types::Type;
 
 /// How a text becomes a list.
@@ -45,5 +46,14 @@ impl WantedType {
             (_, Type::Object(_)) => "name one of its fields".to_owned(),
             _ => "name another value".to_owned(),
         }
+    }
+}
+
+/// What the first argument of a filter is, as far as its text says.
+pub(super) fn first_argument(arguments: &FilterArguments) -> FirstArgument<'_> {
+    match arguments.first() {
+        None | Some(None) => FirstArgument::Missing,
+        Some(Some(Expr::Constant(value))) => FirstArgument::Written(value),
+        Some(Some(_)) => FirstArgument::Computed,
     }
 }
