@@ -33,7 +33,7 @@ pub(super) fn program_call(call: &AgentCall, mode: &PrintMode) -> Result<Program
 /// Adds what a program that is talked with is told by its arguments.
 ///
 /// # Errors
-/// See [`of`].
+/// See [`program_call`].
 #[cfg(feature = "acp")]
 pub(super) fn add_options(call: &mut AgentCall, all: &[(PromptOption, Vec<String>)]) -> Result<(), Failure> {
     let mut program = call.program.clone();

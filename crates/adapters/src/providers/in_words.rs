@@ -30,7 +30,7 @@ pub(super) fn with_tools_in_words(request: &ModelRequest) -> Option<ModelRequest
     Some(ModelRequest { messages, schema: Some(schema(request)), tools: vec![], ..request.clone() })
 }
 
-/// Reads the reply to a request that [`told`] built.
+/// Reads the reply to a request that [`with_tools_in_words`] built.
 pub(super) fn read(request: &ModelRequest, mut reply: ModelReply) -> Result<ModelReply, AnswerFault> {
     let Ok(Value::Object(mut answer)) = read_json(reply.text.as_bytes()) else {
         return Err(bad("sent neither tool calls nor an answer (tool_calls: schema)"));

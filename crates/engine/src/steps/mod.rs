@@ -1,4 +1,4 @@
-//! The behaviour of each kind of step, in one table ([`of`]); how steps start, and what their calls have in common. Kinds that call models are in
+//! The behaviour of each kind of step, in one table ([`with_kind`]); how steps start, and what their calls have in common. Kinds that call models are in
 //! `model_calls`, `gates`, `plans`, `tasks` and `dialogues`.
 
 mod approval;
