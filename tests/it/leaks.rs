@@ -346,6 +346,7 @@ fn listener() -> (String, Arc<Mutex<String>>) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one list of cases")]
 fn a_secret_that_flow_itself_puts_together_stands_nowhere_and_goes_nowhere_but_where_its_author_sends_it() {
     let ((own, at_own), (other, at_other)) = (listener(), listener());
     let pipeline = format!(

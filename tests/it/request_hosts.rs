@@ -73,6 +73,7 @@ fn case(name: &'static str, main: &str, sub: &'static str, says: &'static str) -
     Case { name, main: main.to_owned(), sub, says }
 }
 
+#[expect(clippy::too_many_lines, reason = "one list of cases")]
 fn cases() -> Vec<Case> {
     let scout = SCOUT.replace("tools: [TOOLS]", "output: { at: text }");
     let ask = "steps:\n  - { id: first, http: GET GOOD/first }\n  - { id: m, agent: scout, prompt: Where? }\n";

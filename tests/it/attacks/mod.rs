@@ -109,6 +109,7 @@ fn run(case: &Case, channel: &Channel, places: &Places, (model, service, sandbox
     ran(run.env("APP_TOKEN", TOKEN).env("HELPDESK_URL", service))
 }
 
+#[expect(clippy::too_many_lines, reason = "one list of cases")]
 fn outcomes(case: &Case, channel: &Channel, mood: Mood, sandbox: &str) -> BTreeMap<Order, BTreeSet<Outcome>> {
     let what = format!("{} by {} ({mood:?}, {sandbox})", case.name, channel.name);
     let places = Arc::new(Places::new(case.folders));

@@ -306,6 +306,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one list of cases")]
     fn keys_are_found_in_the_text_of_a_file_that_is_broken() {
         let hidden = |text: &str| keys_in_source(text).into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>();
         assert_eq!(hidden("tools: { m: { smtp: h:25, password: hunter2, from: a }"), ["hunter2"]);

@@ -71,6 +71,7 @@ fn json_holds_no_control_characters() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one list of cases")]
 fn sarif_has_rules_regions_fixes_and_suppressions() {
     let (sources, mut found) = example();
     let hidden = [Suppressed { diagnostic: found.remove(1), by: SuppressedBy::Comment, reason: "kept for March".to_owned() }];

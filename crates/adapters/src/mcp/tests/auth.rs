@@ -47,6 +47,7 @@ fn document(value: &Value) -> String {
 }
 
 /// The server, its metadata, and the authorization server.
+#[expect(clippy::too_many_lines, reason = "one list of cases")]
 fn answer(heard: &Heard, own: &str, issuer: &str, state: &mut State) -> String {
     let path = heard.head.split(' ').nth(1).unwrap_or_default();
     let odd = state.odd;

@@ -32,6 +32,7 @@ fn structured(wire: WireFormat) -> ModelRequest {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one list of cases")]
 async fn what_an_endpoint_rejects_by_name_is_left_out_and_the_call_made_again() {
     type Rejects = fn(&Value) -> Option<(&'static str, Value)>;
     let bounded = ModelRequest { max_output_tokens: Some(50), ..request(WIRES[0], String::new()) };

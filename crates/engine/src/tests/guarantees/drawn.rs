@@ -264,6 +264,7 @@ impl Drawing<'_> {
         self.above.push(id);
     }
 
+    #[expect(clippy::too_many_lines, reason = "one list of cases")]
     fn named_step(&mut self, out: &mut String, depth: usize, id: String) {
         let pad = "  ".repeat(depth);
         let mark = if self.below(3) == 0 { ", pii: true" } else { "" };

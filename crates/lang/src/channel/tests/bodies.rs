@@ -163,6 +163,7 @@ fn html_is_a_fragment_with_every_text_escaped() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one list of cases")]
 fn a_card_has_texts_headings_and_tables() {
     let formatted = one(RICH, &channel(Body::AdaptiveCard, Features::FULL));
     insta::assert_snapshot!(serde_json::to_string_pretty(&formatted.parts[0].content).unwrap_or_default(), @r#"
