@@ -384,6 +384,21 @@ fn what_a_help_proposes_can_be_written_where_the_mistake_is() {
 }
 
 #[test]
+fn a_step_that_a_help_proposes_runs_when_and_as_often_as_the_mistake_would() {
+    let help = |step: &str| {
+        let text = format!(
+            "flow: 1\nname: p\ninputs: {{ n: text, l: list }}\nagents: {{ w: {{ instructions: Hi. }} }}\nsteps: [{{ id: s, {step} }}]\n"
+        );
+        let checked = check_file(Path::new("p.yaml"), Path::new(""), &MemoryFiles::from_iter([("p.yaml", &*text)]));
+        checked.diagnostics.into_iter().find(|found| found.code == Code::TwoKinds).map(|found| found.help.concat()).unwrap_or_default()
+    };
+    let sent = help("when: inputs.n == 'a', format: Hi, send: stdout");
+    assert!(sent.ends_with(r#"- { id: send_s, when: "inputs.n == 'a'", send: stdout, of: steps.s.output }"#), "{sent}");
+    let asked = help("for_each: inputs.l, as: job, agent: w, prompt: '{{ job }}', http: 'GET https://a.example/{{ job }}'");
+    assert!(asked.contains("- { id: http_s, for_each: inputs.l, as: job, http: "), "{asked}");
+}
+
+#[test]
 fn each_step_that_a_help_proposes_has_an_id_that_is_free() {
     let steps = ["file, set: 1", "a, agent: w, prompt: '{{ inputs.one }}'", "b, agent: w, prompt: '{{ inputs.two }}'"];
     let steps: String = steps.iter().map(|step| format!("  - {{ id: {step} }}\n")).collect();

@@ -146,8 +146,12 @@ impl<'a, 'w> KeyReader<'a, 'w> {
                     let value = |key: &str| {
                         self.place.map.get(key).and_then(|node| written_form(&node.to_value())).unwrap_or_else(|| "…".to_owned())
                     };
-                    let mut step: Vec<String> = moved.iter().map(|key| format!("{key}: {}", value(key))).collect();
-                    if (*last == "send" || *last == "gate") && !moved.contains(&"of") {
+                    let reads_first = (*last == "send" || *last == "gate") && !moved.contains(&"of");
+                    // Whether and how often the step runs stays true of both; what reads the output of the first reads all of its elements.
+                    let both: &[&str] = if reads_first { &["when"] } else { &["when", "for_each", "as"] };
+                    let both = both.iter().copied().filter(|key| self.place.map.get(key).is_some());
+                    let mut step: Vec<String> = both.chain(moved.iter().copied()).map(|key| format!("{key}: {}", value(key))).collect();
+                    if reads_first {
                         step.push(format!("of: steps.{id}.output"));
                     }
                     found.help(format!(

@@ -220,7 +220,7 @@ fn to_models<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainIx, 
         opened.extend(call.models(labels, ways, &asked, found));
         for (span, (table, column)) in opened.into_iter().filter(|_| !call.is_declared) {
             let message = format!("{} lets its model read {table}.{}, and is not marked pii: true", call.what, column.value);
-            found.breaks(span, message, vec![(column.span, "personal".into())], HELP.into());
+            found.breaks(span, message, vec![(column.span, format!("here is {table}.{}", column.value))], HELP.into());
         }
     }
     to_embedding(labels, ways, chain, found);
@@ -250,7 +250,7 @@ fn to_embedding<'p>(labels: &mut Labels<'p>, ways: &mut ValueWays, chain: ChainI
         let documents = tool.and_then(|tool| opened_by(tool, pipeline, labels.plan)).filter(|_| !is_declared);
         if let Some((table, column)) = documents {
             let message = format!("{what} gives {table}.{} to model {}, and is not marked pii: true", column.value, model.value);
-            found.breaks(name.span, message, vec![(column.span, "personal".into())], HELP.into());
+            found.breaks(name.span, message, vec![(column.span, format!("here is {table}.{}", column.value))], HELP.into());
         }
         let of_model = pipeline.models.get(&model.value).map(Model::texts).unwrap_or_default();
         let texts = texts.into_iter().chain(knowledge.into_iter().flat_map(|own| &own.given)).chain(of_model);
